@@ -1,0 +1,1 @@
+"""Hubbub's aggregator: counts sealed reports exactly once, and says what the crowd says."""

@@ -1,0 +1,78 @@
+"""What every mechanism offers: a channel from one of k values to a payload of fixed size."""
+
+from fractions import Fraction
+from typing import ClassVar, NamedTuple, Protocol
+
+from hubbub.exact import Epsilon
+from hubbub.mechanisms.coin import SHIPPED, Resolution
+from hubbub.randomness import Source
+
+
+class Support(NamedTuple):
+    """The two probabilities of a pure mechanism (Wang et al., USENIX Security 2017)."""
+
+    p: Fraction
+    """p*: that a report supports the device's own value."""
+    q: Fraction
+    """q*: that it supports any one other value."""
+
+    @property
+    def variance(self) -> Fraction:
+        """n · Var of the estimated share of a value that nobody has: q(1 − q)/(p − q)²."""
+        return self.q * (1 - self.q) / (self.p - self.q) ** 2
+
+
+class Mechanism(Protocol):
+    """An ε-locally private mechanism with its integer thresholds; immutable.
+
+    ε refers to replacement neighbours: any two values in [0, k) of one device.
+    """
+
+    name: ClassVar[str]
+
+    @classmethod
+    def calibrate(cls, k: int, epsilon: Epsilon, resolution: Resolution = SHIPPED) -> "Mechanism":
+        """The mechanism for k ≥ 2 values whose thresholds are the most telling within ε."""
+        ...
+
+    @property
+    def k(self) -> int:
+        """Size of the domain."""
+        ...
+
+    @property
+    def thresholds(self) -> dict[str, int]:
+        """The integers that the contract holds, by their names there."""
+        ...
+
+    @property
+    def ratio(self) -> Fraction:
+        """The largest P(payload | value) / P(payload | other value), exactly.
+
+        Raises ValueError if a threshold makes it unbounded, or makes reports say nothing.
+        """
+        ...
+
+    @property
+    def support(self) -> Support:
+        """p* and q*, exactly, from the integers."""
+        ...
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of every payload, whatever the value."""
+        ...
+
+    def randomise(self, value: int, source: Source) -> bytes:
+        """Return a fresh payload for a value in [0, k).
+
+        Neither what is drawn nor how long it takes depends on the value.
+        """
+        ...
+
+    def supported(self, payload: bytes) -> list[int]:
+        """The values, ascending, that a payload supports.
+
+        Raises ValueError if the payload is not one that `randomise` can return.
+        """
+        ...

@@ -1,0 +1,27 @@
+"""Bit vectors as unary encoding sends them: value i is bit i mod 8 of byte i div 8.
+
+Within a byte the least significant bit comes first; spare bits of the last byte are zero.
+While a vector is made it is a string of "0" and "1" that int() reads, so value i stands at
+position k − 1 − i.
+"""
+
+
+def size(k: int) -> int:
+    """Bytes of a vector of k bits."""
+    return (k + 7) // 8
+
+
+def pack(faces: bytearray, k: int) -> bytes:
+    """Pack k characters "0" or "1", value k − 1 first."""
+    return int(faces, 2).to_bytes(size(k), "little")
+
+
+def unpack(payload: bytes, k: int) -> list[int]:
+    """Return the values, ascending, whose bit is set.
+
+    Raises ValueError if the length is wrong or a spare bit is set.
+    """
+    bits = int.from_bytes(payload, "little")
+    if len(payload) != size(k) or bits >> k:
+        raise ValueError("not a vector of one bit for each value")
+    return [value for value in range(k) if bits >> value & 1]

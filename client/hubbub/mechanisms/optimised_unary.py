@@ -1,0 +1,68 @@
+"""Optimised unary encoding: the own bit is a fair coin, every other one seldom rises.
+
+Wang, Blocki, Li and Jha (USENIX Security 2017): p = 1/2, q = 1/(e^ε + 1).
+"""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+from hubbub.exact import Epsilon, threshold
+from hubbub.mechanisms import bit_vector
+from hubbub.mechanisms.base import Support
+from hubbub.mechanisms.coin import SHIPPED, Coin, Resolution
+from hubbub.randomness import Source
+
+
+@dataclass(frozen=True)
+class OptimisedUnary:
+    """Raise every bit but the value's own, which is fair, with probability raised/one."""
+
+    name: ClassVar[str] = "optimised-unary"
+
+    k: int
+    raised: int
+    resolution: Resolution = SHIPPED
+    _own: Coin = field(init=False, repr=False, compare=False)
+    _others: Coin = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_own", Coin(self.resolution.one // 2, self.resolution))
+        object.__setattr__(self, "_others", Coin(self.raised, self.resolution))
+
+    @classmethod
+    def calibrate(
+        cls, k: int, epsilon: Epsilon, resolution: Resolution = SHIPPED
+    ) -> "OptimisedUnary":
+        one = resolution.one
+        return cls(k, one - threshold(epsilon, 1, one), resolution)
+
+    @property
+    def thresholds(self) -> dict[str, int]:
+        return {"raised": self.raised}
+
+    @property
+    def ratio(self) -> Fraction:
+        # Worst where the own bit is 1 and the other value's 0: (p/q)·((1 − q)/(1 − p)).
+        one = self.resolution.one
+        if not 0 < 2 * self.raised < one:
+            raise ValueError(f"raised = {self.raised} tells nothing or everything")
+        return Fraction(one - self.raised, self.raised)
+
+    @property
+    def support(self) -> Support:
+        return Support(Fraction(1, 2), Fraction(self.raised, self.resolution.one))
+
+    @property
+    def payload_size(self) -> int:
+        return bit_vector.size(self.k)
+
+    def randomise(self, value: int, source: Source) -> bytes:
+        # The own bit's first toss, made with the others' coin, is overwritten: every value
+        # takes k + 1 tosses.
+        faces = self._others.toss(source, self.k)
+        faces[self.k - 1 - value] = self._own.toss(source, 1)[0]
+        return bit_vector.pack(faces, self.k)
+
+    def supported(self, payload: bytes) -> list[int]:
+        return bit_vector.unpack(payload, self.k)

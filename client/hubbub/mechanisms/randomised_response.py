@@ -1,0 +1,68 @@
+"""k-ary randomised response: the truth, or one of the other values.
+
+Warner (1965) for k = 2; Kairouz, Bonawitz and Ramage (2016) for any k. With probability
+p = e^ε/(e^ε + k − 1) the report is the device's value, else a uniform other one.
+"""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+from hubbub.exact import Epsilon, threshold
+from hubbub.mechanisms.base import Support
+from hubbub.mechanisms.coin import ONE, SHIPPED, Coin, Resolution
+from hubbub.randomness import Source
+
+
+@dataclass(frozen=True)
+class RandomisedResponse:
+    """Keep the value with probability keep/one."""
+
+    name: ClassVar[str] = "randomised-response"
+
+    k: int
+    keep: int
+    resolution: Resolution = SHIPPED
+    _coin: Coin = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_coin", Coin(self.keep, self.resolution))
+
+    @classmethod
+    def calibrate(
+        cls, k: int, epsilon: Epsilon, resolution: Resolution = SHIPPED
+    ) -> "RandomisedResponse":
+        return cls(k, threshold(epsilon, k - 1, resolution.one), resolution)
+
+    @property
+    def thresholds(self) -> dict[str, int]:
+        return {"keep": self.keep}
+
+    @property
+    def ratio(self) -> Fraction:
+        one = self.resolution.one
+        if not one < self.keep * self.k < one * self.k:
+            raise ValueError(f"keep = {self.keep} tells nothing or everything")
+        return Fraction(self.keep * (self.k - 1), one - self.keep)
+
+    @property
+    def support(self) -> Support:
+        one = self.resolution.one
+        return Support(Fraction(self.keep, one), Fraction(one - self.keep, one * (self.k - 1)))
+
+    @property
+    def payload_size(self) -> int:
+        return ((self.k - 1).bit_length() + 7) // 8
+
+    def randomise(self, value: int, source: Source) -> bytes:
+        # The lie is always drawn and then counts for 0 or 1 times, so that truth and lie
+        # take the same steps.
+        lies = ONE - self._coin.toss(source, 1)[0]
+        report = (value + lies * (1 + source.below(self.k - 1))) % self.k
+        return report.to_bytes(self.payload_size, "big")
+
+    def supported(self, payload: bytes) -> list[int]:
+        value = int.from_bytes(payload, "big")
+        if len(payload) != self.payload_size or value >= self.k:
+            raise ValueError("not the index of a value")
+        return [value]

@@ -1,0 +1,65 @@
+"""Symmetric unary encoding: a one-hot vector, every bit flipped with the same probability.
+
+The basic one-time RAPPOR of Erlingsson, Pihur and Korolova (2014): flip with probability
+1/(e^(ε/2) + 1). Two values' vectors differ in two bits, hence ε/2 for each.
+"""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+from hubbub.exact import Epsilon, threshold
+from hubbub.mechanisms import bit_vector
+from hubbub.mechanisms.base import Support
+from hubbub.mechanisms.coin import ONE, SHIPPED, ZERO, Coin, Resolution
+from hubbub.randomness import Source
+
+
+@dataclass(frozen=True)
+class SymmetricUnary:
+    """Flip every bit with probability flip/one."""
+
+    name: ClassVar[str] = "symmetric-unary"
+
+    k: int
+    flip: int
+    resolution: Resolution = SHIPPED
+    _coin: Coin = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_coin", Coin(self.flip, self.resolution))
+
+    @classmethod
+    def calibrate(
+        cls, k: int, epsilon: Epsilon, resolution: Resolution = SHIPPED
+    ) -> "SymmetricUnary":
+        one = resolution.one
+        return cls(k, one - threshold(epsilon, 1, one, root=2), resolution)
+
+    @property
+    def thresholds(self) -> dict[str, int]:
+        return {"flip": self.flip}
+
+    @property
+    def ratio(self) -> Fraction:
+        one = self.resolution.one
+        if not 0 < 2 * self.flip < one:
+            raise ValueError(f"flip = {self.flip} tells nothing or everything")
+        return Fraction(one - self.flip, self.flip) ** 2
+
+    @property
+    def support(self) -> Support:
+        flips = Fraction(self.flip, self.resolution.one)
+        return Support(1 - flips, flips)
+
+    @property
+    def payload_size(self) -> int:
+        return bit_vector.size(self.k)
+
+    def randomise(self, value: int, source: Source) -> bytes:
+        faces = self._coin.toss(source, self.k)
+        faces[self.k - 1 - value] ^= ONE ^ ZERO
+        return bit_vector.pack(faces, self.k)
+
+    def supported(self, payload: bytes) -> list[int]:
+        return bit_vector.unpack(payload, self.k)

@@ -1,0 +1,62 @@
+"""Sealing: HPKE (RFC 9180, base mode) of a report to the aggregator's key.
+
+The context names metric, round and key, so a sealed report opens nowhere else. The library
+does the cryptography; this file only says what is bound to what.
+"""
+
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+from cryptography.hazmat.primitives.hpke import (
+    AEAD,
+    KDF,
+    KEM,
+    MLKEM768X25519PublicKey,
+    Suite,
+)
+
+from hubbub.contract import SealingKey
+from hubbub.v1 import contract_pb2
+
+_CONTEXT: Final = b"hubbub/v1/report\0"
+_VERSION: Final = b"\x01"
+_AEAD_TAG_BYTES: Final = 16
+_MLKEM768_BYTES: Final = 1_184
+
+SUITES: Final[dict[int, Suite]] = {
+    contract_pb2.SEALING_SUITE_X25519_HKDF_SHA256_AES128GCM: Suite(
+        KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM
+    ),
+    contract_pb2.SEALING_SUITE_MLKEM768_X25519_HKDF_SHA256_AES128GCM: Suite(
+        KEM.MLKEM768_X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM
+    ),
+}
+_KEMS: Final[dict[int, KEM]] = {
+    contract_pb2.SEALING_SUITE_X25519_HKDF_SHA256_AES128GCM: KEM.X25519,
+    contract_pb2.SEALING_SUITE_MLKEM768_X25519_HKDF_SHA256_AES128GCM: KEM.MLKEM768_X25519,
+}
+
+
+def context(digest: bytes, round_number: int, key_id: bytes) -> bytes:
+    """HPKE's `info`: what a sealed report is for. `digest` is 32 bytes, `key_id` 8."""
+    return _CONTEXT + _VERSION + digest + round_number.to_bytes(8, "big") + key_id
+
+
+def overhead(suite: int) -> int:
+    """How many bytes longer a sealed report is than its plaintext."""
+    return _KEMS[suite].enc_length() + _AEAD_TAG_BYTES
+
+
+def seal(key: SealingKey, digest: bytes, round_number: int, report: bytes) -> bytes:
+    """Seal report id ‖ payload. Two calls never give the same bytes."""
+    public: X25519PublicKey | MLKEM768X25519PublicKey
+    if key.suite == contract_pb2.SEALING_SUITE_X25519_HKDF_SHA256_AES128GCM:
+        public = X25519PublicKey.from_public_bytes(key.public_key)
+    else:
+        public = MLKEM768X25519PublicKey(
+            MLKEM768PublicKey.from_public_bytes(key.public_key[:_MLKEM768_BYTES]),
+            X25519PublicKey.from_public_bytes(key.public_key[_MLKEM768_BYTES:]),
+        )
+    info = context(digest, round_number, key.key_id)
+    return SUITES[key.suite].encrypt(report, public, info)

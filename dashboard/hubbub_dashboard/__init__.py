@@ -1,0 +1,1 @@
+"""Hubbub's dashboard: live estimates with their uncertainty, read from the aggregator."""

@@ -4,16 +4,15 @@ Every function here takes bytes that a stranger may have written and returns an 
 object, or raises a BundleError that says which metric breaks which rule.
 """
 
-import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from os import PathLike
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Final, NamedTuple
 
-from google.protobuf.message import DecodeError, Message
-
+from hubbub.canonical import NotCanonical, Reader
 from hubbub.errors import BadSignature, InvalidContract, MalformedBundle, PrivacyNotProved
 from hubbub.exact import Certificate, Epsilon
 from hubbub.limits import (
@@ -27,18 +26,9 @@ from hubbub.limits import (
 )
 from hubbub.mechanisms import Mechanism, OptimisedUnary, RandomisedResponse, SymmetricUnary
 from hubbub.schedule import Once, Periodic, Schedule
-from hubbub.v1 import contract_pb2
 
 # What a bundle's signature covers begins with this, so that it can mean nothing else.
 SIGNATURE_CONTEXT: Final = b"hubbub/v1/bundle\0"
-
-# Length of each sealing suite's public key; X25519's is 32, ML-KEM-768's 1,184.
-PUBLIC_KEY_BYTES: Final[Mapping[int, int]] = MappingProxyType(
-    {
-        contract_pb2.SEALING_SUITE_X25519_HKDF_SHA256_AES128GCM: 32,
-        contract_pb2.SEALING_SUITE_MLKEM768_X25519_HKDF_SHA256_AES128GCM: 1_184 + 32,
-    }
-)
 
 _NAME: Final = re.compile(r"[a-z0-9._-]{1,64}", re.ASCII)
 _ENDPOINT: Final = re.compile(
@@ -46,7 +36,24 @@ _ENDPOINT: Final = re.compile(
 )
 _OPERATOR_KEY: Final = re.compile(r"ed25519:[0-9a-f]{64}", re.ASCII)
 
-M = TypeVar("M", bound=Message)
+
+# Field numbers of Metric's oneof; each message has its threshold as field 1.
+_MECHANISM_FIELDS: Final[Mapping[int, Callable[[int, int], Mechanism]]] = {
+    7: RandomisedResponse,
+    8: SymmetricUnary,
+    9: OptimisedUnary,
+}
+
+
+class SealingSuite(IntEnum):
+    """HPKE suites, by their numbers on the wire; both with HKDF-SHA256 and AES-128-GCM."""
+
+    X25519 = 1
+    MLKEM768_X25519 = 2
+
+
+# X25519's public key is 32 bytes, ML-KEM-768's 1,184.
+_PUBLIC_KEY_BYTES: Final = {SealingSuite.X25519: 32, SealingSuite.MLKEM768_X25519: 1_184 + 32}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,8 @@ class Domain:
     """Index of the answer that stands for everything outside the domain."""
     absent: int | None
     """Index of the answer that stands for "nothing to report"."""
+    indices: Mapping[str | None, int] = field(repr=False, compare=False)
+    """Index of every label, and of None if there is an `absent` answer."""
 
     @property
     def k(self) -> int:
@@ -75,13 +84,10 @@ class Metric:
     domain: Domain
     schedule: Schedule
     mechanism: Mechanism
-    contract: bytes
+    contract: bytes = field(repr=False)
     """The bytes that were signed."""
-
-    @property
-    def digest(self) -> bytes:
-        """SHA-256 of the contract: 32 bytes."""
-        return hashlib.sha256(self.contract).digest()
+    digest: bytes
+    """SHA-256 of the contract: 32 bytes. Names the metric everywhere but to people."""
 
     @property
     def certificate(self) -> Certificate:
@@ -93,8 +99,7 @@ class SealingKey:
     """A public key that reports are sealed to."""
 
     key_id: bytes
-    suite: int
-    """A contract_pb2.SealingSuite."""
+    suite: SealingSuite
     public_key: bytes
 
 
@@ -111,13 +116,14 @@ class Bundle:
     sealing_keys: tuple[SealingKey, ...]
     metrics: Mapping[str, Metric]
     """By name, in the bundle's order."""
-    signed: bytes
+    signed: bytes = field(repr=False)
     """The SignedBundle, as received."""
 
     @classmethod
-    def load(cls, path: str | Path, *, operator_key: str | Sequence[str]) -> "Bundle":
+    def load(cls, path: str | PathLike[str], *, operator_key: str | Sequence[str]) -> "Bundle":
         """Read and verify a bundle file. Raises BundleError or OSError."""
-        return cls.verify(Path(path).read_bytes(), operator_key=operator_key)
+        with open(path, "rb") as file:
+            return cls.verify(file.read(MAX_BUNDLE_BYTES + 1), operator_key=operator_key)
 
     @classmethod
     def verify(cls, signed: bytes, *, operator_key: str | Sequence[str]) -> "Bundle":
@@ -127,43 +133,79 @@ class Bundle:
         several, any one may have signed. Raises BundleError.
         """
         keys = (operator_key,) if isinstance(operator_key, str) else tuple(operator_key)
-        if len(signed) > MAX_BUNDLE_BYTES:
-            raise MalformedBundle(f"larger than {MAX_BUNDLE_BYTES:,} bytes")
-        envelope = parse_canonical(contract_pb2.SignedBundle, signed)
-        operator = _signer(envelope.bundle, envelope.signature, keys)
-        message = parse_canonical(contract_pb2.Bundle, envelope.bundle)
-        if not 0 < message.revision < 1 << 63:
-            raise MalformedBundle(f"revision {message.revision} is out of range")
-        if not _ENDPOINT.fullmatch(message.endpoint):
-            raise MalformedBundle(f"the endpoint {message.endpoint[:80]!r} is not host:port")
+        envelope = open_envelope(signed)
+        operator = _signer(envelope, keys)
+        content = read_bundle(envelope.bundle)
         metrics: dict[str, Metric] = {}
-        for contract in message.metrics:
+        for contract in content.contracts:
             metric = parse_metric(contract)
             if metric.name in metrics:
                 raise InvalidContract(metric.name, "name", "is defined twice")
             metrics[metric.name] = metric
         return cls(
             operator=operator,
-            revision=message.revision,
-            endpoint=message.endpoint,
-            certificate_authority=message.certificate_authority,
-            sealing_keys=_sealing_keys(message),
+            revision=content.revision,
+            endpoint=content.endpoint,
+            certificate_authority=content.certificate_authority,
+            sealing_keys=content.sealing_keys,
             metrics=MappingProxyType(metrics),
             signed=signed,
         )
 
 
-def parse_canonical(kind: type[M], data: bytes) -> M:
-    """Decode a message, requiring that its known fields encode to exactly `data`."""
-    message = kind()
+class Envelope(NamedTuple):
+    """A signed bundle, taken apart; nothing about it is checked yet."""
+
+    bundle: bytes
+    signature: bytes
+
+
+class BundleContent(NamedTuple):
+    """A bundle's fields, checked for form; its contracts are still bytes."""
+
+    revision: int
+    endpoint: str
+    certificate_authority: bytes
+    sealing_keys: tuple[SealingKey, ...]
+    contracts: tuple[bytes, ...]
+
+
+def open_envelope(signed: bytes) -> Envelope:
+    """Take a SignedBundle apart. Raises MalformedBundle."""
+    if len(signed) > MAX_BUNDLE_BYTES:
+        raise MalformedBundle(f"larger than {MAX_BUNDLE_BYTES:,} bytes")
     try:
-        message.ParseFromString(data)
-    except DecodeError:
-        raise MalformedBundle(f"not a {kind.DESCRIPTOR.name}") from None
-    message.DiscardUnknownFields()
-    if message.SerializeToString(deterministic=True) != data:
-        raise MalformedBundle(f"a {kind.DESCRIPTOR.name} is not in its canonical form")
-    return message
+        reader = Reader(signed)
+        envelope = Envelope(reader.octets(1), reader.octets(2))
+        reader.end()
+    except NotCanonical:
+        raise MalformedBundle("it is not a signed bundle in its canonical form") from None
+    return envelope
+
+
+def read_bundle(bundle: bytes) -> BundleContent:
+    """Check everything about a bundle's bytes but its metrics. Raises MalformedBundle."""
+    try:
+        reader = Reader(bundle)
+        content = BundleContent(
+            revision=reader.uint(1),
+            endpoint=reader.text(2),
+            certificate_authority=reader.octets(3),
+            sealing_keys=tuple(_sealing_key(Reader(key)) for key in reader.each(4)),
+            contracts=tuple(reader.each(5)),
+        )
+        reader.end()
+    except NotCanonical:
+        raise MalformedBundle("a bundle is not in its canonical form") from None
+    if not 0 < content.revision < 1 << 63:
+        raise MalformedBundle(f"revision {content.revision} is out of range")
+    if not _ENDPOINT.fullmatch(content.endpoint):
+        raise MalformedBundle(f"the endpoint {content.endpoint[:80]!r} is not host:port")
+    if not content.sealing_keys:
+        raise MalformedBundle("it lists no sealing key, and reports are never sent unsealed")
+    if len({key.key_id for key in content.sealing_keys}) < len(content.sealing_keys):
+        raise MalformedBundle("it lists a sealing key twice")
+    return content
 
 
 def operator_key_bytes(text: str) -> bytes:
@@ -176,7 +218,7 @@ def operator_key_bytes(text: str) -> bytes:
     return bytes.fromhex(text.removeprefix("ed25519:"))
 
 
-def _signer(bundle: bytes, signature: bytes, operator_keys: Sequence[str]) -> str:
+def _signer(envelope: Envelope, operator_keys: Sequence[str]) -> str:
     # Imported here: an app that is handed a verified bundle never loads it.
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -184,55 +226,88 @@ def _signer(bundle: bytes, signature: bytes, operator_keys: Sequence[str]) -> st
     for text in operator_keys:
         key = Ed25519PublicKey.from_public_bytes(operator_key_bytes(text))
         try:
-            key.verify(signature, SIGNATURE_CONTEXT + bundle)
+            key.verify(envelope.signature, SIGNATURE_CONTEXT + envelope.bundle)
         except InvalidSignature:
             continue
         return text
     raise BadSignature(operator_keys)
 
 
-def _sealing_keys(bundle: contract_pb2.Bundle) -> tuple[SealingKey, ...]:
-    keys = tuple(SealingKey(key.key_id, key.suite, key.public_key) for key in bundle.sealing_keys)
-    if not keys:
-        raise MalformedBundle("it lists no sealing key, and reports are never sent unsealed")
-    for key in keys:
-        if key.key_id != key_id(key.public_key):
-            raise MalformedBundle("a sealing key's id does not belong to it")
-        if key.suite not in PUBLIC_KEY_BYTES:
-            raise MalformedBundle(f"sealing suite {key.suite} is unknown to this version")
-        if len(key.public_key) != PUBLIC_KEY_BYTES[key.suite]:
-            raise MalformedBundle("a sealing key is not of its suite's length")
-    if len({key.key_id for key in keys}) < len(keys):
-        raise MalformedBundle("it lists a sealing key twice")
-    return keys
+def sha256(data: bytes) -> bytes:
+    """The SHA-256 of data: 32 bytes."""
+    # Not hashlib, which would bring a second OpenSSL, 4 MB, into the device's memory.
+    from cryptography.hazmat.primitives.hashes import SHA256, Hash
+
+    digest = Hash(SHA256())
+    digest.update(data)
+    return digest.finalize()
+
+
+def _sealing_key(reader: Reader) -> SealingKey:
+    identity, suite, public_key = reader.octets(1), reader.uint(2), reader.octets(3)
+    reader.end()
+    if suite not in _PUBLIC_KEY_BYTES:
+        raise MalformedBundle(f"sealing suite {suite} is unknown to this version")
+    key = SealingKey(identity, SealingSuite(suite), public_key)
+    if len(public_key) != _PUBLIC_KEY_BYTES[key.suite]:
+        raise MalformedBundle("a sealing key is not of its suite's length")
+    if identity != key_id(public_key):
+        raise MalformedBundle("a sealing key's id does not belong to it")
+    return key
 
 
 def key_id(public_key: bytes) -> bytes:
     """The first 8 bytes of the SHA-256 of a sealing key."""
-    return hashlib.sha256(public_key).digest()[:8]
+    return sha256(public_key)[:8]
 
 
 def parse_metric(contract: bytes) -> Metric:
-    """Check one metric's bytes. Raises MalformedBundle or InvalidContract."""
-    message = parse_canonical(contract_pb2.Metric, contract)
-    name = message.name
+    """Check one metric's bytes and its proof. Raises MalformedBundle or InvalidContract."""
+    metric = read_metric(contract)
+    require_proof(metric)
+    return metric
+
+
+def read_metric(contract: bytes) -> Metric:
+    """Check everything about a metric's bytes but what its thresholds reveal.
+
+    For looking at a contract that may be refused; a device uses `parse_metric`.
+    """
+    try:
+        return _metric(contract)
+    except NotCanonical:
+        raise MalformedBundle("a metric is not in its canonical form") from None
+
+
+def _metric(contract: bytes) -> Metric:
+    reader = Reader(contract)
+    name = reader.text(1)
     if not _NAME.fullmatch(name):
         raise InvalidContract(name[:64], "name", "must be 1 to 64 of a-z, 0-9, '.', '_', '-'")
-    if not _NAME.fullmatch(message.source):
-        raise InvalidContract(name, "source", "must be 1 to 64 of a-z, 0-9, '.', '_', '-'")
-    if not _is_text(message.question, MAX_QUESTION_BYTES):
+    question = reader.text(2)
+    if not _is_text(question, MAX_QUESTION_BYTES):
         raise InvalidContract(
             name, "question", f"must be 1 to {MAX_QUESTION_BYTES:,} bytes of printable text"
         )
-    epsilon = _epsilon(name, message.epsilon)
-    domain = _domain(name, message.domain)
-    schedule = _schedule(name, message.schedule)
-    mechanism = _mechanism(name, message, domain.k)
-    metric = Metric(
-        name, message.question, message.source, epsilon, domain, schedule, mechanism, contract
+    source = reader.text(3)
+    if not _NAME.fullmatch(source):
+        raise InvalidContract(name, "source", "must be 1 to 64 of a-z, 0-9, '.', '_', '-'")
+    epsilon = _epsilon(name, reader.text(4))
+    domain = _domain(name, reader.message(5))
+    schedule = _schedule(name, reader.message(6))
+    mechanism = _mechanism(name, reader, domain.k)
+    reader.end()
+    return Metric(
+        name=name,
+        question=question,
+        source=source,
+        epsilon=epsilon,
+        domain=domain,
+        schedule=schedule,
+        mechanism=mechanism,
+        contract=contract,
+        digest=sha256(contract),
     )
-    _require_proof(metric)
-    return metric
 
 
 def _is_text(text: str, most_bytes: int) -> bool:
@@ -246,72 +321,88 @@ def _epsilon(name: str, text: str) -> Epsilon:
         raise InvalidContract(name, "epsilon", str(error)) from None
     if epsilon.text != text:
         raise InvalidContract(name, "epsilon", f"must be written {epsilon.text!r}, not {text!r}")
-    if epsilon.charge > MAX_CHARGE_PER_REPORT:
-        raise PrivacyNotProved(name, f"ε = {text} is above 8, the most a report may cost")
     return epsilon
 
 
-def _domain(name: str, message: contract_pb2.Domain) -> Domain:
-    labels = list(message.values)
+def _domain(name: str, reader: Reader | None) -> Domain:
+    if reader is None:
+        raise InvalidContract(name, "values", "are missing")
+    labels, other_label, absent_label = reader.each_text(1), reader.text(2), reader.text(3)
+    reader.end()
     other = absent = None
-    if message.other:
+    if other_label:
         other = len(labels)
-        labels.append(message.other)
-    if message.absent:
+        labels.append(other_label)
+    if absent_label:
         absent = len(labels)
-        labels.append(message.absent)
+        labels.append(absent_label)
     if not 2 <= len(labels) <= MAX_VALUES:
         raise InvalidContract(name, "values", f"must be 2 to {MAX_VALUES:,}, not {len(labels)}")
-    seen: set[str] = set()
-    for label in labels:
+    indices: dict[str | None, int] = {}
+    for index, label in enumerate(labels):
         if not _is_text(label, MAX_LABEL_BYTES):
             raise InvalidContract(
                 name,
                 "values",
                 f"{label[:40]!r} is not 1 to {MAX_LABEL_BYTES} bytes of printable text",
             )
-        if label in seen:
+        if label in indices:
             raise InvalidContract(name, "values", f"{label[:40]!r} is listed twice")
-        seen.add(label)
-    return Domain(tuple(labels), other, absent)
+        indices[label] = index
+    if absent is not None:
+        indices[None] = absent
+    return Domain(tuple(labels), other, absent, MappingProxyType(indices))
 
 
-def _schedule(name: str, message: contract_pb2.Schedule) -> Schedule:
-    starts = message.starts
-    form = message.WhichOneof("form")
+def _schedule(name: str, reader: Reader | None) -> Schedule:
+    if reader is None:
+        raise InvalidContract(name, "schedule", "is missing")
+    starts, once, periodic = reader.uint(1), reader.message(2), reader.message(3)
+    reader.end()
     if starts > MAX_TIME:
         raise InvalidContract(name, "schedule", "starts too far in the future")
-    if form == "once":
-        ends = message.once.ends
+    if once is not None and periodic is None:
+        ends = once.uint(1)
+        once.end()
         if ends and not starts < ends <= MAX_TIME:
             raise InvalidContract(name, "schedule", "must end after it starts")
         return Once(starts, ends or None)
-    if form == "periodic":
-        periodic = message.periodic
-        if not 1 <= periodic.rounds <= MAX_ROUNDS:
+    if periodic is not None and once is None:
+        every, rounds, grace = periodic.uint(1), periodic.uint(2), periodic.uint(3)
+        periodic.end()
+        if not 1 <= rounds <= MAX_ROUNDS:
             raise InvalidContract(name, "schedule", f"must have 1 to {MAX_ROUNDS:,} rounds")
-        if not periodic.every:
+        if not every:
             raise InvalidContract(name, "schedule", "a round must last at least one second")
-        if starts + periodic.every * periodic.rounds + periodic.grace > MAX_TIME:
+        if starts + every * rounds + grace > MAX_TIME:
             raise InvalidContract(name, "schedule", "ends too far in the future")
-        return Periodic(starts, periodic.every, periodic.rounds, periodic.grace)
-    raise InvalidContract(name, "schedule", "is missing")
+        return Periodic(starts, every, rounds, grace)
+    raise InvalidContract(name, "schedule", "must be either once or periodic")
 
 
-def _mechanism(name: str, message: contract_pb2.Metric, k: int) -> Mechanism:
-    match message.WhichOneof("mechanism"):
-        case "randomised_response":
-            return RandomisedResponse(k, message.randomised_response.keep)
-        case "symmetric_unary":
-            return SymmetricUnary(k, message.symmetric_unary.flip)
-        case "optimised_unary":
-            return OptimisedUnary(k, message.optimised_unary.raised)
-        case None:
-            raise InvalidContract(name, "mechanism", "is missing or unknown to this version")
+def _mechanism(name: str, reader: Reader, k: int) -> Mechanism:
+    """Read the mechanism and its threshold, whichever of the three it is."""
+    mechanism: Mechanism | None = None
+    for number, kind in _MECHANISM_FIELDS.items():
+        parameters = reader.message(number)
+        if parameters is None:
+            continue
+        if mechanism is not None:
+            raise InvalidContract(name, "mechanism", "must be one only")
+        mechanism = kind(k, parameters.fixed64(1))
+        parameters.end()
+    if mechanism is None:
+        raise InvalidContract(name, "mechanism", "is missing or unknown to this version")
+    return mechanism
 
 
-def _require_proof(metric: Metric) -> None:
-    """Raise unless the metric's own integers prove that a report costs at most its ε."""
+def require_proof(metric: Metric) -> None:
+    """Raise PrivacyNotProved unless the metric's integers prove that a report costs at most
+    its ε, and that is at most what any report may cost."""
+    if metric.epsilon.charge > MAX_CHARGE_PER_REPORT:
+        raise PrivacyNotProved(
+            metric.name, f"ε = {metric.epsilon.text} is above 8, the most a report may cost"
+        )
     try:
         certificate = metric.certificate
     except ValueError as error:

@@ -4,7 +4,6 @@ Each class has its facts as fields. None can hold a device's value.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 
 class HubbubError(Exception):
@@ -125,7 +124,7 @@ class InvalidBudget(HubbubError, ValueError):
 class StateError(HubbubError):
     """The state directory cannot be used, so nothing can be charged or sent."""
 
-    def __init__(self, path: Path, reason: str) -> None:
+    def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason

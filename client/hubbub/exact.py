@@ -73,6 +73,11 @@ class Epsilon:
             return logarithm_rounded_up(self.number, CHARGE_UNIT)
         return int(self.number * CHARGE_UNIT)
 
+    @property
+    def decimal(self) -> str:
+        """The charge as decimal text: ε itself, or ln m rounded up at the 12th decimal."""
+        return charge_text(self.charge)
+
     def exponential(self, bits: int, root: int = 1) -> Bracket:
         """Bracket e^(ε/root) for root 1 or 2, to about `bits` binary places."""
         if not self.logarithm:
@@ -112,15 +117,19 @@ def exponential(x: Fraction, bits: int) -> Bracket:
 
 
 def square_root(x: Fraction, bits: int) -> Bracket:
-    """Bracket √x for x ≥ 0; both ends are equal if the root ends within `bits` places."""
-    scaled, rest = divmod(x.numerator << (2 * bits), x.denominator)
-    root = isqrt(scaled)
-    exact = rest == 0 and root * root == scaled
-    return Bracket(Fraction(root, 1 << bits), Fraction(root if exact else root + 1, 1 << bits))
+    """Bracket √x for x ≥ 0 to `bits` binary places; both ends are √x if that is rational."""
+    exact = Fraction(isqrt(x.numerator), isqrt(x.denominator))
+    if exact * exact == x:
+        return Bracket(exact, exact)
+    root = isqrt((x.numerator << (2 * bits)) // x.denominator)
+    return Bracket(Fraction(root, 1 << bits), Fraction(root + 1, 1 << bits))
 
 
 def _decide(bracket: Callable[[int], Bracket], ask: Callable[[Fraction], int]) -> int:
-    """Ask a question, monotone in x, at both ends of ever narrower brackets of x."""
+    """Ask a question, monotone in x, at both ends of ever narrower brackets of x.
+
+    Ends if x is known exactly, or is no rational number: an answer changes only at one.
+    """
     bits = 128
     while True:
         ends = bracket(bits)
@@ -133,8 +142,7 @@ def _decide(bracket: Callable[[int], Bracket], ask: Callable[[Fraction], int]) -
 def is_at_most(ratio: Fraction, epsilon: Epsilon) -> bool:
     """Tell whether ratio ≤ e^ε, exactly.
 
-    Ends for every input: e^ε is transcendental for a decimal ε ≠ 0, and for "ln m" both
-    ends of its bracket are m.
+    e^ε is transcendental for a decimal ε ≠ 0, and for "ln m" both ends of its bracket are m.
     """
     return bool(_decide(epsilon.exponential, lambda x: ratio <= x))
 

@@ -29,18 +29,20 @@ class Source(Protocol):
 def uniform_below(source: Source, n: int) -> int:
     """Return a uniform integer in [0, n) made of `source`'s digits, n ≥ 1.
 
-    Rejection: a word of the fewest digits that can name n values, kept if it lies below the
-    largest multiple of n. How often it draws again depends on n and chance alone.
+    Rejection: a word of one digit more than n values need, kept if it lies below the largest
+    multiple of n, as nearly every word does. How often it draws again depends on n and chance
+    alone.
     """
-    words, size = 1, 0
-    while words < n:
-        words *= source.base
+    base = source.base
+    words, size = base, 1
+    while words < n * base:
+        words *= base
         size += 1
     limit = words - words % n
     while True:
         word = 0
         for digit in source.digits(size):
-            word = word * source.base + digit
+            word = word * base + digit
         if word < limit:
             return word % n
 

@@ -16,25 +16,21 @@ from cryptography.hazmat.primitives.hpke import (
     Suite,
 )
 
-from hubbub.contract import SealingKey
-from hubbub.v1 import contract_pb2
+from hubbub.contract import SealingKey, SealingSuite
 
 _CONTEXT: Final = b"hubbub/v1/report\0"
 _VERSION: Final = b"\x01"
 _AEAD_TAG_BYTES: Final = 16
 _MLKEM768_BYTES: Final = 1_184
 
-SUITES: Final[dict[int, Suite]] = {
-    contract_pb2.SEALING_SUITE_X25519_HKDF_SHA256_AES128GCM: Suite(
-        KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM
-    ),
-    contract_pb2.SEALING_SUITE_MLKEM768_X25519_HKDF_SHA256_AES128GCM: Suite(
-        KEM.MLKEM768_X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM
-    ),
+SUITES: Final[dict[SealingSuite, Suite]] = {
+    SealingSuite.X25519: Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM),
+    SealingSuite.MLKEM768_X25519: Suite(KEM.MLKEM768_X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM),
 }
-_KEMS: Final[dict[int, KEM]] = {
-    contract_pb2.SEALING_SUITE_X25519_HKDF_SHA256_AES128GCM: KEM.X25519,
-    contract_pb2.SEALING_SUITE_MLKEM768_X25519_HKDF_SHA256_AES128GCM: KEM.MLKEM768_X25519,
+# What each suite puts before the ciphertext: an X25519 point, an ML-KEM-768 ciphertext.
+_ENCAPSULATION_BYTES: Final[dict[SealingSuite, int]] = {
+    SealingSuite.X25519: 32,
+    SealingSuite.MLKEM768_X25519: 1_088 + 32,
 }
 
 
@@ -43,15 +39,15 @@ def context(digest: bytes, round_number: int, key_id: bytes) -> bytes:
     return _CONTEXT + _VERSION + digest + round_number.to_bytes(8, "big") + key_id
 
 
-def overhead(suite: int) -> int:
+def overhead(suite: SealingSuite) -> int:
     """How many bytes longer a sealed report is than its plaintext."""
-    return _KEMS[suite].enc_length() + _AEAD_TAG_BYTES
+    return _ENCAPSULATION_BYTES[suite] + _AEAD_TAG_BYTES
 
 
 def seal(key: SealingKey, digest: bytes, round_number: int, report: bytes) -> bytes:
     """Seal report id ‖ payload. Two calls never give the same bytes."""
     public: X25519PublicKey | MLKEM768X25519PublicKey
-    if key.suite == contract_pb2.SEALING_SUITE_X25519_HKDF_SHA256_AES128GCM:
+    if key.suite == SealingSuite.X25519:
         public = X25519PublicKey.from_public_bytes(key.public_key)
     else:
         public = MLKEM768X25519PublicKey(

@@ -1,9 +1,9 @@
 """Exact biased coins: the only place where a probability meets randomness.
 
-A coin comes up 1 when a uniform integer, written as `WIDTH` random digits, is less than its
-threshold. The leading digit decides nearly always, so one digit a toss is drawn first and
-looked up in a table; only tosses whose leading digit equals the threshold's draw the rest.
-How many those are depends on the coins, never on a device's value.
+A coin comes up 1 when a uniform integer, written as `width` random digits, is less than its
+threshold. For many tosses the leading digit decides nearly always, so one digit a toss is
+drawn first and looked up in a table; only tosses whose digit equals the threshold's draw the
+next one. How many those are depends on the coins, never on a device's value.
 """
 
 from dataclasses import dataclass
@@ -42,27 +42,43 @@ SHIPPED: Final = Resolution(base=256, width=8)
 
 
 class Coin:
-    """A coin that comes up 1 with probability exactly threshold/one."""
+    """A coin that comes up 1 with probability exactly threshold/one, 0 ≤ threshold < one."""
 
-    __slots__ = ("_rest", "_table")
+    __slots__ = ("_digits", "_tables")
 
     def __init__(self, threshold: int, resolution: Resolution = SHIPPED) -> None:
-        leading, *rest = resolution.digits(threshold)
-        self._rest = bytes(rest)
-        self._table = bytes(
-            ONE if digit < leading else _TIE if digit == leading else ZERO for digit in range(256)
+        self._digits = resolution.digits(threshold)
+        self._tables = tuple(
+            _table(digit, undecided=any(self._digits[place + 1 :]))
+            for place, digit in enumerate(self._digits)
         )
 
-    def toss(self, source: Source, n: int) -> bytearray:
+    def toss(self, source: Source) -> bool:
+        """Return one toss; draws all its digits at once, so it takes the same work always."""
+        # Digit strings of one length order as the numbers they write.
+        return source.digits(len(self._digits)) < self._digits
+
+    def tosses(self, source: Source, n: int) -> bytearray:
         """Return n independent tosses, each the character "0" or "1"."""
-        faces = bytearray(source.digits(n).translate(self._table))
+        return self.settle(bytearray(source.digits(n)), source)
+
+    def settle(self, digits: bytearray, source: Source, place: int = 0) -> bytearray:
+        """Return the tosses whose digits at `place` are these, drawing more only for ties."""
+        faces = digits.translate(self._tables[place])
         ties = faces.count(_TIE)
         if ties:
-            rest, width = self._rest, len(self._rest)
-            draws = source.digits(ties * width)
-            place = -1
-            for start in range(0, ties * width, width):
-                place = faces.find(_TIE, place + 1)
-                # Equal-length digit strings order as the numbers they write.
-                faces[place] = ONE if draws[start : start + width] < rest else ZERO
+            position = -1
+            for face in self.settle(bytearray(source.digits(ties)), source, place + 1):
+                position = faces.index(_TIE, position + 1)
+                faces[position] = face
         return faces
+
+
+def _table(digit: int, *, undecided: bool) -> bytes:
+    """What a random digit says about a toss, against the threshold's digit in its place.
+
+    A smaller digit means 1, a larger one 0. An equal one leaves it to the next digits,
+    unless the threshold has only zeros there: then the toss can no longer be less.
+    """
+    equal = _TIE if undecided else ZERO
+    return bytes([ONE] * digit + [equal] + [ZERO] * (255 - digit))

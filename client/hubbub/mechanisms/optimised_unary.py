@@ -10,7 +10,7 @@ from typing import ClassVar
 from hubbub.exact import Epsilon, threshold
 from hubbub.mechanisms import bit_vector
 from hubbub.mechanisms.base import Support
-from hubbub.mechanisms.coin import SHIPPED, Coin, Resolution
+from hubbub.mechanisms.coin import SHIPPED, ZERO, Coin, Resolution
 from hubbub.randomness import Source
 
 
@@ -23,11 +23,9 @@ class OptimisedUnary:
     k: int
     raised: int
     resolution: Resolution = SHIPPED
-    _own: Coin = field(init=False, repr=False, compare=False)
     _others: Coin = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_own", Coin(self.resolution.one // 2, self.resolution))
         object.__setattr__(self, "_others", Coin(self.raised, self.resolution))
 
     @classmethod
@@ -58,10 +56,12 @@ class OptimisedUnary:
         return bit_vector.size(self.k)
 
     def randomise(self, value: int, source: Source) -> bytes:
-        # The own bit's first toss, made with the others' coin, is overwritten: every value
-        # takes k + 1 tosses.
-        faces = self._others.toss(source, self.k)
-        faces[self.k - 1 - value] = self._own.toss(source, 1)[0]
+        # One digit more than values: the last is the own bit's, and fair because the base is
+        # even. The toss that the others' coin made in its place is overwritten.
+        digits = bytearray(source.digits(self.k + 1))
+        own = ZERO + 2 * digits.pop() // self.resolution.base
+        faces = self._others.settle(digits, source)
+        faces[self.k - 1 - value] = own
         return bit_vector.pack(faces, self.k)
 
     def supported(self, payload: bytes) -> list[int]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from hubbub.exact import Epsilon, threshold
 from hubbub.mechanisms.base import Support
-from hubbub.mechanisms.coin import ONE, SHIPPED, Coin, Resolution
+from hubbub.mechanisms.coin import SHIPPED, Coin, Resolution
 from hubbub.randomness import Source
 
 
@@ -57,7 +57,7 @@ class RandomisedResponse:
     def randomise(self, value: int, source: Source) -> bytes:
         # The lie is always drawn and then counts for 0 or 1 times, so that truth and lie
         # take the same steps.
-        lies = ONE - self._coin.toss(source, 1)[0]
+        lies = not self._coin.toss(source)
         report = (value + lies * (1 + source.below(self.k - 1))) % self.k
         return report.to_bytes(self.payload_size, "big")
 

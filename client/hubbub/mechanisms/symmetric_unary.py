@@ -57,7 +57,7 @@ class SymmetricUnary:
         return bit_vector.size(self.k)
 
     def randomise(self, value: int, source: Source) -> bytes:
-        faces = self._coin.toss(source, self.k)
+        faces = self._coin.tosses(source, self.k)
         faces[self.k - 1 - value] ^= ONE ^ ZERO
         return bit_vector.pack(faces, self.k)
 

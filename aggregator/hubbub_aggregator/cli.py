@@ -1,0 +1,44 @@
+"""The `hubbub` command."""
+
+import os
+import sys
+
+import typer
+
+from hubbub.errors import HubbubError
+from hubbub_aggregator.commands import CommandError
+from hubbub_aggregator.commands.certify import certify
+from hubbub_aggregator.commands.keygen import keygen
+from hubbub_aggregator.commands.sign import sign
+from hubbub_aggregator.definitions import DefinitionError
+from hubbub_aggregator.keys import KeysError
+from hubbub_aggregator.signing import ChangedDefinition
+
+app = typer.Typer(
+    name="hubbub",
+    help="Learn how often each value occurs among many devices, while no report tells "
+    "whether it is true.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (keygen, sign, certify):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run a command; whatever goes wrong is one line that a person can act on."""
+    try:
+        app()
+    except (CommandError, KeysError, DefinitionError, ChangedDefinition, HubbubError) as error:
+        sys.exit(f"hubbub: {error}")
+    except BrokenPipeError:
+        # Whoever read our output has gone (`hubbub … | head`); nothing is left to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        sys.exit(f"hubbub: {where}{error.strerror or error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

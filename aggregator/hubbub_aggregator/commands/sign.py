@@ -1,0 +1,80 @@
+"""`hubbub sign`: from metrics.toml to the signed bundle."""
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hubbub.contract import Bundle
+from hubbub.errors import BundleError
+from hubbub_aggregator.commands import CommandError
+from hubbub_aggregator.definitions import read_definitions
+from hubbub_aggregator.keys import load_opening_keys, load_signing_key, read_operator_key
+from hubbub_aggregator.signing import sign_definitions
+
+
+def sign(
+    definitions: Annotated[Path, typer.Argument(help="The metrics, as TOML.")],
+    keys: Annotated[Path, typer.Option(help="The keys folder, with operator.key.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The bundle; an older one there is the one replaced."),
+    ] = Path("metrics.hubbub"),
+) -> None:
+    """Sign metrics.toml into a bundle for devices and the aggregator.
+
+    The revision is the old bundle's + 1. Metrics that it knows keep their very bytes, and a
+    changed definition under a known name is refused.
+    """
+    operator_key = read_operator_key(keys)
+    previous = _previous(output, operator_key)
+    authority = keys / "ca.crt"
+    signed = sign_definitions(
+        read_definitions(definitions),
+        operator=load_signing_key(keys),
+        sealing_keys=[key.sealing_key for key in load_opening_keys(keys).values()],
+        certificate_authority=authority.read_bytes() if authority.exists() else b"",
+        previous=previous,
+        now=int(time.time()),
+    )
+    # The same check that devices make: nothing is written that they would refuse.
+    bundle = Bundle.verify(signed, operator_key=operator_key)
+    _replace(output, signed)
+    print(f"{output}: revision {bundle.revision}, {len(bundle.metrics)} metrics")
+    for metric in bundle.metrics.values():
+        new = previous is None or metric.name not in previous.metrics
+        print(
+            f"  {metric.name}  ε = {metric.epsilon.text}  {metric.mechanism.name}  "
+            f"digest {metric.digest.hex()[:16]}  {'new' if new else 'unchanged'}"
+        )
+
+
+def _previous(path: Path, operator_key: str) -> Bundle | None:
+    if not path.exists():
+        return None
+    try:
+        return Bundle.load(path, operator_key=operator_key)
+    except BundleError as error:
+        raise CommandError(
+            f"{path} exists, but is no bundle to go on from: {error}; move it away or name "
+            f"another output with -o"
+        ) from None
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write the whole file or nothing."""
+    descriptor, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp made it private; a bundle is for everybody to read.
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, path)
+    except BaseException:
+        os.unlink(scratch)
+        raise

@@ -1,0 +1,313 @@
+"""The client: what an app holds. Construction may raise; after that nothing ever does."""
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Final, Self
+
+from hubbub import randomness
+from hubbub.contract import Bundle, Metric, operator_key_bytes
+from hubbub.errors import (
+    BadSignature,
+    InvalidBudget,
+    StateUnavailable,
+    UndeclaredSource,
+    UnknownMetric,
+)
+from hubbub.exact import Epsilon, charge_text
+from hubbub.ledger import Charge, Ledger
+from hubbub.limits import MAX_CHARGE_PER_SOURCE, REPORT_ID_BYTES
+from hubbub.outcome import Outcome
+from hubbub.transport import GrpcTransport, Transport
+from hubbub.upload import Uploader
+
+log = logging.getLogger("hubbub")
+log.addHandler(logging.NullHandler())
+
+# How long closing may wait for a report that is under way.
+_CLOSE_SECONDS: Final = 2.0
+
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
+
+# Stands for any value that is not text: no label equals it.
+_NO_LABEL: Final = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingReport:
+    """A report that is stored and has not been counted yet."""
+
+    metric: str
+    question: str
+    round: int
+    epsilon: str
+    """What it was charged, as decimal text."""
+    supports: tuple[str, ...]
+    """The values it speaks for. It was made with noise: none of them need be true."""
+    size: int
+    """Bytes, before sealing."""
+
+
+class Client:
+    """Randomises values on this device, keeps account of ε, and sends the noisy reports.
+
+    Thread-safe. Use it as a context manager, or call `close`.
+    """
+
+    # Replaced only by tests.
+    _clock = staticmethod(time.time)
+    _source: randomness.Source = randomness.SYSTEM
+
+    def __init__(
+        self,
+        bundle: str | PathLike[str] | Bundle,
+        *,
+        operator_key: str | Sequence[str],
+        state_dir: str | PathLike[str] | None,
+        budgets: Mapping[str, str],
+        enabled: bool = True,
+        transport: Transport | None = None,
+    ) -> None:
+        """Open the state and check the bundle.
+
+        `bundle`: a file, or an already verified Bundle, which clients may share.
+        `operator_key`: "ed25519:<64 hex digits>", or several of which any may have signed.
+        `state_dir`: a directory that only this app writes; None keeps the state in memory,
+        for tests and simulations, and then reports go to this machine only.
+        `budgets`: for each source that this app lets metrics draw on, the most ε a device
+        may ever spend on it, as decimal text; at most 32.
+        `transport`: where reports go instead of the bundle's endpoint; may be shared.
+
+        Raises BundleError, StateError, InvalidBudget, or OSError for a missing bundle file.
+        """
+        keys = (operator_key,) if isinstance(operator_key, str) else tuple(operator_key)
+        self._budgets = {source: _budget(source, text) for source, text in budgets.items()}
+        self._bundle = _verified(bundle, keys)
+        if transport is None:
+            self._transport: Transport = GrpcTransport(
+                self._bundle.endpoint, self._bundle.certificate_authority
+            )
+        else:
+            self._transport = transport
+        self._owns_transport = transport is None
+        if state_dir is None:
+            _require_loopback(self._transport.destination)
+        self._ledger = Ledger.open(None if state_dir is None else fspath(state_dir))
+        try:
+            self._ledger.adopt(self._bundle, keys, self._budgets)
+        except BaseException:
+            self._ledger.close()
+            raise
+        self._uploader = Uploader(
+            self._ledger, self._bundle, self._transport, clock=self._clock, source=self._source
+        )
+        self._closed = False
+        self._counts = dict.fromkeys(Outcome, 0)
+        self._counting = threading.Lock()
+        self.enabled = enabled
+        if enabled and state_dir is not None and self._ledger.outbox():
+            self._uploader.wake()
+
+    def metric(self, name: str) -> "MetricHandle":
+        """The handle for recording a metric.
+
+        Raises UnknownMetric (a KeyError) or UndeclaredSource: call it at start-up.
+        """
+        metric = self._bundle.metrics.get(name)
+        if metric is None:
+            raise UnknownMetric(name, list(self._bundle.metrics))
+        if metric.source not in self._budgets:
+            raise UndeclaredSource(name, metric.source, list(self._budgets))
+        return MetricHandle(self, metric)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anything is recorded or sent.
+
+        Turning it off empties the outbox. The account of what was spent stays, so that
+        turning it on again gives no budget back. The app keeps the choice between starts.
+        """
+        return self._uploader.enabled
+
+    @enabled.setter
+    def enabled(self, enabled: bool) -> None:
+        self._uploader.enabled = enabled
+        if not enabled:
+            try:
+                self._ledger.withdraw()
+            except Exception as error:
+                log.warning("the outbox could not be emptied: %s", type(error).__name__)
+
+    @property
+    def counts(self) -> Mapping[Outcome, int]:
+        """How often `record` gave each outcome since this client was made.
+
+        A value outside the domain is counted as any other: the difference is between `record`
+        and its caller alone.
+        """
+        with self._counting:
+            return dict(self._counts)
+
+    def preview(self) -> list[WaitingReport]:
+        """What waits to be sent, as it will be sent. Draws nothing."""
+        try:
+            entries = self._ledger.outbox()
+        except Exception as error:
+            log.warning("the outbox could not be read: %s", type(error).__name__)
+            return []
+        waiting: list[WaitingReport] = []
+        for entry in entries:
+            metric = self._bundle.metrics.get(entry.metric)
+            if metric is None or entry.report is None:
+                continue
+            supported = metric.mechanism.supported(entry.report[REPORT_ID_BYTES:])
+            labels = tuple(metric.domain.labels[value] for value in supported)
+            waiting.append(
+                WaitingReport(
+                    metric=entry.metric,
+                    question=metric.question,
+                    round=entry.round,
+                    epsilon=charge_text(entry.charge),
+                    supports=labels,
+                    size=len(entry.report),
+                )
+            )
+        return waiting
+
+    def flush(self, timeout: float = 5.0) -> bool:
+        """Send what waits now, for up to `timeout` seconds.
+
+        Returns whether nothing waits any more. Calling it is never needed: reports leave by
+        themselves.
+        """
+        if self._closed or not self.enabled:
+            return False
+        try:
+            return self._uploader.flush(timeout)
+        except Exception as error:
+            log.warning("flush failed: %s", type(error).__name__)
+            return False
+
+    def close(self) -> None:
+        """Stop sending and close the state; what waits is sent after the next start."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._owns_transport:
+                self._transport.close()
+            self._uploader.close(_CLOSE_SECONDS)
+            self._ledger.close()
+        except Exception as error:
+            log.warning("close failed: %s", type(error).__name__)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def record(self, metric: Metric, value: object) -> Outcome:
+        """What `MetricHandle.record` does; apps call it there."""
+        try:
+            outcome = self._try_to_record(metric, value)
+        except Exception:
+            # Whatever it was, its text might quote what it choked on.
+            outcome = Outcome.NOT_STORED
+        if outcome:
+            self._uploader.wake()
+        self._count(outcome)
+        return outcome
+
+    def _try_to_record(self, metric: Metric, value: object) -> Outcome:
+        if self._closed:
+            return Outcome.CLIENT_CLOSED
+        if not self.enabled:
+            return Outcome.COLLECTION_OFF
+        now = self._clock()
+        round_number = metric.schedule.round_at(now)
+        if round_number is None:
+            return Outcome.NOT_ASKED_NOW
+        index, inside = self._index(metric, value)
+        with self._ledger.charging(metric, round_number, self._budgets[metric.source]) as answer:
+            if answer.charge is Charge.ALREADY_ANSWERED:
+                return Outcome.ALREADY_ANSWERED
+            if answer.charge is Charge.BUDGET_SPENT:
+                return Outcome.BUDGET_SPENT
+            report_id = self._source.digits(REPORT_ID_BYTES)
+            payload = metric.mechanism.randomise(index, self._source)
+            answer.store(report_id + payload, int(now))
+        return Outcome.STORED if inside else Outcome.STORED_OUTSIDE_DOMAIN
+
+    def _index(self, metric: Metric, value: object) -> tuple[int, bool]:
+        """The value's index, or its stand-in's; and whether it was in the domain."""
+        domain = metric.domain
+        # Drawn for every value, so that a stand-in costs the same as any other.
+        chance = self._source.below(domain.k)
+        stand_in = chance if domain.other is None else domain.other
+        # An enumeration's text members hash by their names; their text is what was meant.
+        label = str.__str__(value) if isinstance(value, str) else _NO_LABEL
+        key = None if value is None else label
+        return domain.indices.get(key, stand_in), key in domain.indices
+
+    def _count(self, outcome: Outcome) -> None:
+        counted = Outcome.STORED if outcome else outcome
+        with self._counting:
+            self._counts[counted] += 1
+            count = self._counts[counted]
+        # The first, the tenth, the hundredth …: enough to notice, too few to fill a log.
+        if not outcome and str(count).strip("0") == "1":
+            log.warning("record: %s (%d times so far)", outcome, count)
+
+
+class MetricHandle:
+    """One metric of a client's bundle, ready to record."""
+
+    __slots__ = ("_client", "_metric")
+
+    def __init__(self, client: Client, metric: Metric) -> None:
+        self._client = client
+        self._metric = metric
+
+    def record(self, value: str | None) -> Outcome:
+        """Randomise a value and store the noisy report; the value itself is kept nowhere.
+
+        `value` is one of the metric's labels, or None for "nothing to report". Truthy if
+        stored. Never raises and never waits for the network.
+        """
+        return self._client.record(self._metric, value)
+
+    def __repr__(self) -> str:
+        return f"<metric {self._metric.name!r}>"
+
+
+def _budget(source: str, text: str) -> int:
+    try:
+        charge = Epsilon.parse(text).charge
+    except (ValueError, TypeError) as error:
+        raise InvalidBudget(source, str(error)) from None
+    if charge > MAX_CHARGE_PER_SOURCE:
+        raise InvalidBudget(source, f"{text} is above 32, the most a source may ever give away")
+    return charge
+
+
+def _verified(bundle: str | PathLike[str] | Bundle, operator_keys: Sequence[str]) -> Bundle:
+    if not isinstance(bundle, Bundle):
+        return Bundle.load(bundle, operator_key=operator_keys)
+    for key in operator_keys:
+        operator_key_bytes(key)
+    if bundle.operator not in operator_keys:
+        raise BadSignature(operator_keys)
+    return bundle
+
+
+def _require_loopback(destination: str) -> None:
+    if destination.rpartition(":")[0] not in _LOOPBACK:
+        raise StateUnavailable(
+            ":memory:",
+            f"a state in memory forgets what was spent, so it may not send to {destination}: "
+            f"give a state_dir",
+        )

@@ -1,0 +1,25 @@
+"""What came of recording a value: the return value of `record`."""
+
+from enum import Enum
+
+
+class Outcome(Enum):
+    """Truthy if a noisy report was stored for sending. `str()` is a sentence."""
+
+    STORED = "stored for sending"
+    STORED_OUTSIDE_DOMAIN = (
+        "stored for sending, but the value is not one of the metric's: the answer declared for "
+        "that, or else a random one, was randomised in its place"
+    )
+    ALREADY_ANSWERED = "not stored: this round is answered already"
+    BUDGET_SPENT = "not stored: the budget does not cover another report"
+    NOT_ASKED_NOW = "not stored: the metric is not being asked at this time"
+    COLLECTION_OFF = "not stored: collection is turned off"
+    CLIENT_CLOSED = "not stored: the client is closed"
+    NOT_STORED = "not stored: the state file could not be written"
+
+    def __bool__(self) -> bool:
+        return self in (Outcome.STORED, Outcome.STORED_OUTSIDE_DOMAIN)
+
+    def __str__(self) -> str:
+        return self.value

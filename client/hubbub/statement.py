@@ -1,0 +1,110 @@
+"""The owner's view: what was asked, what left, what it can reveal at most. Reads the ledger only."""
+
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Final
+
+from hubbub.contract import Metric, parse_metric
+from hubbub.exact import Epsilon, charge_text
+from hubbub.ledger import Entry, Ledger, Status
+from hubbub.limits import REPORT_ID_BYTES
+
+_WHO_SEES_WHAT: Final = """\
+Who can see what
+  The aggregator opens your reports and sees the network address they came from. It does
+  not learn whether any of them is true. Anyone between you and it sees which metric and
+  round a report is for, when it was sent, and its size, which is the same for every answer.
+  One device could send many reports; the aggregator cannot tell."""
+
+_STATUS: Final = {
+    Status.WAITING: "waits to be sent",
+    Status.SENT: "sent, not answered yet",
+    Status.COUNTED: "counted",
+    Status.REFUSED: "refused by the aggregator",
+    Status.EXPIRED: "arrived after its round had closed",
+    Status.WITHDRAWN: "withdrawn",
+}
+
+
+def statement(ledger: Ledger) -> str:
+    """Everything the device's owner may want to know, as text."""
+    entries = ledger.entries()
+    budgets = ledger.budgets()
+    metrics = [parse_metric(contract) for contract in ledger.contracts().values()]
+    operators = [
+        f"Asked by operator {key} (bundle revision {revision})"
+        for key, revision in ledger.operators().items()
+    ]
+    sections = [
+        "\n".join([*operators, _sources(entries, budgets)]),
+        *(_metric_section(metric, entries) for metric in metrics),
+        _WHO_SEES_WHAT,
+    ]
+    return "\n\n".join(sections)
+
+
+def _sources(entries: list[Entry], budgets: dict[str, int]) -> str:
+    """What each source has given away, and what it may still."""
+    lines: list[str] = []
+    for source in sorted({*budgets, *(entry.source for entry in entries)}):
+        spent = sum(entry.charge for entry in entries if entry.source == source)
+        allowed = budgets.get(source, 0)
+        left = max(0, allowed - spent)
+        lines.append(
+            f"Source {source!r}: ε {charge_text(spent)} spent, {charge_text(left)} left of "
+            f"{charge_text(allowed)}. {_in_words(Fraction(max(spent, allowed), 10**12), 'all of it')}"
+        )
+    return "\n".join(lines)
+
+
+def _metric_section(metric: Metric, entries: list[Entry]) -> str:
+    mine = [entry for entry in entries if entry.metric == metric.name]
+    spent = sum(entry.charge for entry in mine)
+    lines = [
+        metric.name,
+        f"  Question   {metric.question}",
+        f"  Answers    {_some(metric.domain.labels)}",
+        f"  Source     {metric.source}",
+        f"  Mechanism  {metric.mechanism.name}, contract {metric.digest.hex()[:16]}…",
+        f"  Privacy    ε {metric.epsilon.text} a report. "
+        f"{_in_words(_value(metric.epsilon), 'one report')}",
+        f"  Rounds     {metric.schedule.rounds}",
+        f"  Spent      ε {charge_text(spent)}",
+        f"  Reports    {len(mine) or 'none'}",
+    ]
+    return "\n".join([*lines, *(_report_line(metric, entry) for entry in mine)])
+
+
+def _report_line(metric: Metric, entry: Entry) -> str:
+    if entry.report is None:
+        said = "deleted before it left"
+    else:
+        payload = entry.report[REPORT_ID_BYTES:]
+        labels = [metric.domain.labels[value] for value in metric.mechanism.supported(payload)]
+        said = f"{len(entry.report)} bytes, says {_some(labels) if labels else 'nothing'}"
+    where = ""
+    if entry.destination is not None and entry.left_at is not None:
+        where = f" to {entry.destination} at {_time(entry.left_at)}"
+    return f"    round {entry.round}: {said}; {_STATUS[entry.status]}{where}"
+
+
+def _some(labels: list[str] | tuple[str, ...], most: int = 8) -> str:
+    """The first few labels, and how many more there are."""
+    more = f" and {len(labels) - most} more" if len(labels) > most else ""
+    return ", ".join(labels[:most]) + more
+
+
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _value(epsilon: Epsilon) -> Fraction:
+    return Fraction(epsilon.charge, 10**12)
+
+
+def _in_words(epsilon: Fraction, after: str) -> str:
+    """What ε allows, for somebody who thought it 50:50: e^ε/(1 + e^ε), rounded up."""
+    odds = 2.718281828459045 ** float(epsilon)
+    sure = odds / (1 + odds)
+    percent = f"{-(-sure * 1000 // 1) / 10:.1f}" if sure < 0.999 else "more than 99.9"
+    return f"Anyone who thought something about you 50:50 can be at most {percent} % sure after {after}."

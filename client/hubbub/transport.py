@@ -1,0 +1,111 @@
+"""The way to the aggregator: one gRPC channel, TLS only. May be shared by many clients.
+
+gRPC is loaded when the first report leaves, never before.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    import grpc
+
+    from hubbub.v1 import report_pb2_grpc
+
+_OPTIONS: Final = (
+    # The ledger is what retries: a second, hidden retry would only blur its account.
+    ("grpc.enable_retries", 0),
+    # A channel of our own, so that a host program's other channels never share our socket.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.primary_user_agent", "hubbub"),
+)
+
+# Trailing metadata of a refusal: RefusalReason's name without its prefix, and gRPC's own key
+# for how long to wait.
+REASON_KEY: Final = "hubbub-refusal"
+PUSHBACK_KEY: Final = "grpc-retry-pushback-ms"
+
+
+class Refused(Exception):
+    """The aggregator, or the way to it, did not take a report."""
+
+    def __init__(self, reason: str, pushback: float = 0.0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        """A RefusalReason's name ("ROUND_CLOSED") or a gRPC status code's ("UNAVAILABLE")."""
+        self.pushback = pushback
+        """Seconds to wait at least before trying again."""
+
+
+class Transport(Protocol):
+    """Whatever can carry a sealed report to an aggregator."""
+
+    @property
+    def destination(self) -> str:
+        """host:port, for the ledger's account of where reports went."""
+        ...
+
+    def submit(
+        self, digest: bytes, round_number: int, key_id: bytes, sealed: bytes, timeout: float
+    ) -> Sequence[int]:
+        """Send sealed reports; return a ReportStatus for each. Raises Refused."""
+        ...
+
+    def close(self) -> None:
+        """Give up what is under way, and the connection."""
+        ...
+
+
+class GrpcTransport:
+    """A TLS channel to the public listener, connected at the first use."""
+
+    def __init__(self, endpoint: str, certificate_authority: bytes = b"") -> None:
+        """`certificate_authority` is PEM; empty: the system's authorities."""
+        self.destination = endpoint
+        self._certificate_authority = certificate_authority
+        self._lock = threading.Lock()
+        self._channel: grpc.Channel | None = None
+        self._stub: report_pb2_grpc.ReportServiceStub | None = None
+
+    def submit(
+        self, digest: bytes, round_number: int, key_id: bytes, sealed: bytes, timeout: float
+    ) -> Sequence[int]:
+        import grpc
+
+        from hubbub.v1 import report_pb2
+
+        request = report_pb2.SubmitReportsRequest(
+            digest=digest, round=round_number, key_id=key_id, sealed=sealed
+        )
+        try:
+            return self._connected().SubmitReports(request, timeout=timeout).statuses
+        except grpc.RpcError as error:
+            raise _refused(error) from None
+        except ValueError:
+            raise Refused("CLOSED") from None
+
+    def close(self) -> None:
+        with self._lock:
+            if self._channel is not None:
+                self._channel.close()
+
+    def _connected(self) -> "report_pb2_grpc.ReportServiceStub":
+        import grpc
+
+        from hubbub.v1 import report_pb2_grpc
+
+        with self._lock:
+            if self._stub is None:
+                credentials = grpc.ssl_channel_credentials(self._certificate_authority or None)
+                self._channel = grpc.secure_channel(self.destination, credentials, _OPTIONS)
+                self._stub = report_pb2_grpc.ReportServiceStub(self._channel)
+            return self._stub
+
+
+def _refused(error: "grpc.RpcError") -> Refused:
+    metadata = {item.key: str(item.value) for item in error.trailing_metadata() or ()}
+    pushback = metadata.get(PUSHBACK_KEY, "")
+    return Refused(
+        metadata.get(REASON_KEY) or error.code().name,
+        int(pushback) / 1000 if pushback.isdecimal() else 0.0,
+    )

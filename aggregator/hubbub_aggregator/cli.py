@@ -8,7 +8,12 @@ import typer
 from hubbub.errors import HubbubError
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands.certify import certify
+from hubbub_aggregator.commands.close import close
+from hubbub_aggregator.commands.dashboard import dashboard
+from hubbub_aggregator.commands.demo import demo
+from hubbub_aggregator.commands.estimate import estimate
 from hubbub_aggregator.commands.keygen import keygen
+from hubbub_aggregator.commands.serve import serve
 from hubbub_aggregator.commands.sign import sign
 from hubbub_aggregator.definitions import DefinitionError
 from hubbub_aggregator.keys import KeysError
@@ -23,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (keygen, sign, certify):
+for command in (keygen, sign, certify, serve, dashboard, estimate, close, demo):
     app.command()(command)
 
 

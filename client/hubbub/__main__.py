@@ -2,9 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hubbub.errors import HubbubError
+from hubbub.ledger import Ledger
+from hubbub.statement import fate, statement
 
 EXIT_NOT_STORED = 1
 EXIT_UNUSABLE = 2
@@ -12,24 +14,18 @@ EXIT_UNUSABLE = 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m hubbub", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_record(commands)
-    _add_show(commands)
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        status: int = options.run(options)
-    except HubbubError as error:
+        return _record(options) if options.command == "record" else _show(options)
+    except (HubbubError, OSError, ValueError) as error:
+        # What can go wrong here is about files and options: a value is never in it.
         print(f"hubbub: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
-    except (OSError, ValueError) as error:
-        # What can be said here is about files and options: a value is never in it.
-        print(f"hubbub: {error}", file=sys.stderr)
-        return EXIT_UNUSABLE
-    return status
 
 
-def _add_record(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m hubbub", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     record = commands.add_parser(
         "record",
         help="randomise a value read from standard input, and send the report",
@@ -52,7 +48,14 @@ def _add_record(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     record.add_argument(
         "--timeout", type=float, default=10.0, help="seconds to try sending for (default 10)"
     )
-    record.set_defaults(run=_record)
+    show = commands.add_parser(
+        "show",
+        help="show what was asked, what left, and what it can reveal at most",
+        description="Reads a device's ledger and shows, for every metric, the question, its ε "
+        "in words, what is spent and left, and every report that left.",
+    )
+    show.add_argument("state_dir", help="the device's state directory")
+    return parser
 
 
 def _record(options: argparse.Namespace) -> int:
@@ -70,43 +73,33 @@ def _record(options: argparse.Namespace) -> int:
         state_dir=options.state_dir,
         budgets=budgets,
     ) as client:
-        metric = client.metric(options.metric)
-        outcome = metric.record(sys.stdin.readline().rstrip("\r\n"))
+        outcome = client.metric(options.metric).record(sys.stdin.readline().rstrip("\r\n"))
         print(outcome)
         if not outcome:
             return EXIT_NOT_STORED
-        if client.flush(options.timeout):
-            print("sent")
-        else:
-            print(
-                "the aggregator could not be reached; the report stays here and is sent at the "
-                "next start",
-                file=sys.stderr,
-            )
+        delivered = client.flush(options.timeout)
+    if delivered:
+        print(_with_ledger(options.state_dir, lambda ledger: fate(ledger, options.metric)))
+    else:
+        print(
+            "the aggregator could not be reached; the report stays here, and is sent at the next "
+            "start",
+            file=sys.stderr,
+        )
     return 0
-
-
-def _add_show(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    show = commands.add_parser(
-        "show",
-        help="show what was asked, what left, and what it can reveal at most",
-        description="Reads a device's ledger and shows, for every metric, the question, its ε "
-        "in words, what is spent and left, and every report that left.",
-    )
-    show.add_argument("state_dir", help="the device's state directory")
-    show.set_defaults(run=_show)
 
 
 def _show(options: argparse.Namespace) -> int:
-    from hubbub.ledger import Ledger
-    from hubbub.statement import statement
+    print(_with_ledger(options.state_dir, statement))
+    return 0
 
-    ledger = Ledger.open_to_read(options.state_dir)
+
+def _with_ledger(state_dir: str, read: Callable[[Ledger], str]) -> str:
+    ledger = Ledger.open_to_read(state_dir)
     try:
-        print(statement(ledger))
+        return read(ledger)
     finally:
         ledger.close()
-    return 0
 
 
 if __name__ == "__main__":

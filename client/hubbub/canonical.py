@@ -86,15 +86,14 @@ class Reader:
         return True
 
     def _varint(self) -> int:
-        value = shift = 0
-        while True:
+        # Ten bytes hold 64 bits. Without an end, a stranger's bytes could keep us for hours.
+        value, shift, byte = 0, -7, 0x80
+        while byte >= 0x80 and shift < 63:
+            shift += 7
             byte = self._take(1)[0]
             value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                break
-            shift += 7
         # The shortest form has no zero byte at its end.
-        if value >> 64 or (byte == 0 and shift):
+        if byte >= 0x80 or value >> 64 or (byte == 0 and shift):
             raise NotCanonical
         return value
 

@@ -3,13 +3,14 @@
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike, fspath
+from functools import partial
+from os import PathLike, fsdecode
 from typing import Final, Self
 
-from hubbub import randomness
-from hubbub.contract import Bundle, Metric, operator_key_bytes
+from hubbub import forks, randomness
+from hubbub.contract import Bundle, Metric, is_name, operator_key_bytes, read_metric
 from hubbub.errors import (
     BadSignature,
     InvalidBudget,
@@ -18,7 +19,7 @@ from hubbub.errors import (
     UnknownMetric,
 )
 from hubbub.exact import Epsilon, charge_text
-from hubbub.ledger import Charge, Ledger
+from hubbub.ledger import Charge, Entry, Ledger
 from hubbub.limits import MAX_CHARGE_PER_SOURCE, REPORT_ID_BYTES
 from hubbub.outcome import Outcome
 from hubbub.transport import GrpcTransport, Transport
@@ -81,7 +82,8 @@ class Client:
         may ever spend on it, as decimal text; at most 32.
         `transport`: where reports go instead of the bundle's endpoint; may be shared.
 
-        Raises BundleError, StateError, InvalidBudget, or OSError for a missing bundle file.
+        Raises BundleError, StateError, InvalidBudget, ValueError for an operator key that is
+        none, or OSError for a missing bundle file.
         """
         keys = (operator_key,) if isinstance(operator_key, str) else tuple(operator_key)
         self._budgets = {source: _budget(source, text) for source, text in budgets.items()}
@@ -95,21 +97,25 @@ class Client:
         self._owns_transport = transport is None
         if state_dir is None:
             _require_loopback(self._transport.destination)
-        self._ledger = Ledger.open(None if state_dir is None else fspath(state_dir))
+        # For the counts; re-entrant for the sake of signal handlers.
+        self._lock = threading.RLock()
+        self._counts = dict.fromkeys(Outcome, 0)
+        self._closed = False
+        forks.watch(self._lock, self._after_fork)
+        self._ledger = Ledger.open(None if state_dir is None else fsdecode(state_dir))
         try:
             self._ledger.adopt(self._bundle, keys, self._budgets)
+            waiting = bool(self._ledger.outbox())
         except BaseException:
             self._ledger.close()
             raise
         self._uploader = Uploader(
             self._ledger, self._bundle, self._transport, clock=self._clock, source=self._source
         )
-        self._closed = False
-        self._counts = dict.fromkeys(Outcome, 0)
-        self._counting = threading.Lock()
-        self.enabled = enabled
-        if enabled and state_dir is not None and self._ledger.outbox():
-            self._uploader.wake()
+        if not enabled:
+            self.enabled = False
+        elif waiting:
+            self._wake()
 
     def metric(self, name: str) -> "MetricHandle":
         """The handle for recording a metric.
@@ -134,12 +140,17 @@ class Client:
 
     @enabled.setter
     def enabled(self, enabled: bool) -> None:
-        self._uploader.enabled = enabled
-        if not enabled:
-            try:
-                self._ledger.withdraw()
-            except Exception as error:
-                log.warning("the outbox could not be emptied: %s", type(error).__name__)
+        try:
+            wanted = bool(enabled)
+            if wanted and self._uploader.enabled:
+                return
+            # Emptied before turning on as well: it may have failed when it was turned off.
+            self._uploader.enabled = False
+            self._ledger.withdraw()
+            self._uploader.enabled = wanted
+        except Exception as error:
+            self._uploader.enabled = False
+            log.warning("collection is off, but not withdrawn: %s", type(error).__name__)
 
     @property
     def counts(self) -> Mapping[Outcome, int]:
@@ -148,34 +159,32 @@ class Client:
         A value outside the domain is counted as any other: the difference is between `record`
         and its caller alone.
         """
-        with self._counting:
+        with self._lock:
             return dict(self._counts)
 
     def preview(self) -> list[WaitingReport]:
         """What waits to be sent, as it will be sent. Draws nothing."""
         try:
-            entries = self._ledger.outbox()
+            return [self._waiting(entry) for entry in self._ledger.outbox()]
         except Exception as error:
             log.warning("the outbox could not be read: %s", type(error).__name__)
             return []
-        waiting: list[WaitingReport] = []
-        for entry in entries:
-            metric = self._bundle.metrics.get(entry.metric)
-            if metric is None or entry.report is None:
-                continue
-            supported = metric.mechanism.supported(entry.report[REPORT_ID_BYTES:])
-            labels = tuple(metric.domain.labels[value] for value in supported)
-            waiting.append(
-                WaitingReport(
-                    metric=entry.metric,
-                    question=metric.question,
-                    round=entry.round,
-                    epsilon=charge_text(entry.charge),
-                    supports=labels,
-                    size=len(entry.report),
-                )
-            )
-        return waiting
+
+    def _waiting(self, entry: Entry) -> WaitingReport:
+        metric = self._bundle.metrics.get(entry.metric)
+        if metric is None:
+            # The bundle no longer asks it, but what was answered is still sent.
+            metric = read_metric(self._ledger.contracts()[entry.metric])
+        report = entry.report or b""
+        supported = metric.mechanism.supported(report[REPORT_ID_BYTES:])
+        return WaitingReport(
+            metric=entry.metric,
+            question=metric.question,
+            round=entry.round,
+            epsilon=charge_text(entry.charge),
+            supports=tuple(metric.domain.labels[value] for value in supported),
+            size=len(report),
+        )
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Send what waits now, for up to `timeout` seconds.
@@ -196,13 +205,18 @@ class Client:
         if self._closed:
             return
         self._closed = True
-        try:
-            if self._owns_transport:
-                self._transport.close()
-            self._uploader.close(_CLOSE_SECONDS)
-            self._ledger.close()
-        except Exception as error:
-            log.warning("close failed: %s", type(error).__name__)
+        steps: list[Callable[[], None]] = [
+            partial(self._uploader.close, _CLOSE_SECONDS),
+            self._ledger.close,
+        ]
+        if self._owns_transport:
+            # First of all: it ends what is under way.
+            steps.insert(0, self._transport.close)
+        for step in steps:
+            try:
+                step()
+            except Exception as error:
+                log.warning("close failed: %s", type(error).__name__)
 
     def __enter__(self) -> Self:
         return self
@@ -218,9 +232,19 @@ class Client:
             # Whatever it was, its text might quote what it choked on.
             outcome = Outcome.NOT_STORED
         if outcome:
-            self._uploader.wake()
+            self._wake()
         self._count(outcome)
         return outcome
+
+    def _after_fork(self) -> None:
+        """Nothing: the child counts on from what its parent had."""
+
+    def _wake(self) -> None:
+        try:
+            self._uploader.wake()
+        except Exception as error:
+            # No thread to be had. What waits is safe, and the next report tries again.
+            log.warning("the upload could not start: %s", type(error).__name__)
 
     def _try_to_record(self, metric: Metric, value: object) -> Outcome:
         if self._closed:
@@ -233,6 +257,9 @@ class Client:
             return Outcome.NOT_ASKED_NOW
         index, inside = self._index(metric, value)
         with self._ledger.charging(metric, round_number, self._budgets[metric.source]) as answer:
+            # Asked again where turning it off has to wait: what comes after that is not stored.
+            if not self.enabled:
+                return Outcome.COLLECTION_OFF
             if answer.charge is Charge.ALREADY_ANSWERED:
                 return Outcome.ALREADY_ANSWERED
             if answer.charge is Charge.BUDGET_SPENT:
@@ -248,14 +275,15 @@ class Client:
         # Drawn for every value, so that a stand-in costs the same as any other.
         chance = self._source.below(domain.k)
         stand_in = chance if domain.other is None else domain.other
-        # An enumeration's text members hash by their names; their text is what was meant.
-        label = str.__str__(value) if isinstance(value, str) else _NO_LABEL
+        # An enumeration's text members hash by their names; their text is what was meant. Only
+        # the type is asked, never the value: an object may run code of its own when it is.
+        label = str.__str__(value) if issubclass(type(value), str) else _NO_LABEL
         key = None if value is None else label
         return domain.indices.get(key, stand_in), key in domain.indices
 
     def _count(self, outcome: Outcome) -> None:
         counted = Outcome.STORED if outcome else outcome
-        with self._counting:
+        with self._lock:
             self._counts[counted] += 1
             count = self._counts[counted]
         # The first, the tenth, the hundredth …: enough to notice, too few to fill a log.
@@ -285,6 +313,8 @@ class MetricHandle:
 
 
 def _budget(source: str, text: str) -> int:
+    if not is_name(source):
+        raise InvalidBudget(source, "a source is named by 1 to 64 of a-z, 0-9, '.', '_', '-'")
     try:
         charge = Epsilon.parse(text).charge
     except (ValueError, TypeError) as error:

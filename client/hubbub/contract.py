@@ -32,8 +32,18 @@ SIGNATURE_CONTEXT: Final = b"hubbub/v1/bundle\0"
 
 _NAME: Final = re.compile(r"[a-z0-9._-]{1,64}", re.ASCII)
 _ENDPOINT: Final = re.compile(
-    r"[A-Za-z0-9._-]{1,253}:[0-9]{1,5}|\[[0-9A-Fa-f:.]{2,45}\]:[0-9]{1,5}"
+    r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([1-9][0-9]{0,4})"
 )
+# Text that a statement or a terminal would not show as it is. Listed here, not asked of
+# Python's Unicode tables, which grow: all versions must agree on what a contract may say.
+_HIDDEN: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control characters and line ends
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of writing
+    r"\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # invisible
+    r"\ue000-\uf8ff\U000e0000-\U000e007f\U000f0000-\U0010ffff]"  # no agreed meaning
+)
+# These are invisible too, but Persian, Hindi and composed emoji are spelled with them.
+_JOINERS: Final = "\u200c\u200d"
 _OPERATOR_KEY: Final = re.compile(r"ed25519:[0-9a-f]{64}", re.ASCII)
 
 
@@ -199,13 +209,19 @@ def read_bundle(bundle: bytes) -> BundleContent:
         raise MalformedBundle("a bundle is not in its canonical form") from None
     if not 0 < content.revision < 1 << 63:
         raise MalformedBundle(f"revision {content.revision} is out of range")
-    if not _ENDPOINT.fullmatch(content.endpoint):
+    endpoint = _ENDPOINT.fullmatch(content.endpoint)
+    if endpoint is None or int(endpoint[1]) > 65_535:
         raise MalformedBundle(f"the endpoint {content.endpoint[:80]!r} is not host:port")
     if not content.sealing_keys:
         raise MalformedBundle("it lists no sealing key, and reports are never sent unsealed")
     if len({key.key_id for key in content.sealing_keys}) < len(content.sealing_keys):
         raise MalformedBundle("it lists a sealing key twice")
     return content
+
+
+def is_name(text: object) -> bool:
+    """Whether it can name a metric or a source."""
+    return isinstance(text, str) and _NAME.fullmatch(text) is not None
 
 
 def operator_key_bytes(text: str) -> bytes:
@@ -311,7 +327,13 @@ def _metric(contract: bytes) -> Metric:
 
 
 def _is_text(text: str, most_bytes: int) -> bool:
-    return 0 < len(text.encode()) <= most_bytes and text.isprintable() and bool(text.strip())
+    """Whether a person can read it as it stands, with no space before or after it."""
+    return (
+        0 < len(text.encode()) <= most_bytes
+        and text == text.strip()
+        and text.strip(_JOINERS) != ""
+        and not _HIDDEN.search(text)
+    )
 
 
 def _epsilon(name: str, text: str) -> Epsilon:

@@ -8,63 +8,15 @@ not that it was charged.
 import os
 import sqlite3
 import threading
-import zlib
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
+from hubbub import forks, state_file
 from hubbub.contract import Bundle, Metric, sha256
-from hubbub.errors import (
-    ChangedContract,
-    ForeignOperator,
-    LowerRevision,
-    StateCorrupt,
-    StateUnavailable,
-)
+from hubbub.errors import ChangedContract, ForeignOperator, LowerRevision, StateUnavailable
 from hubbub.limits import MAX_CHARGE_PER_DEVICE
-
-FILE_NAME: Final = "ledger.sqlite3"
-
-# "hub1": marks the file as ours. The second number is the version of the tables below.
-_APPLICATION_ID: Final = 0x68756231
-_SCHEMA_VERSION: Final = 1
-
-# How long to wait for another process that is writing; a record must not wait longer.
-_BUSY_SECONDS: Final = 1.0
-
-_SCHEMA: Final = """
-CREATE TABLE operator (
-    key TEXT PRIMARY KEY,
-    revision INTEGER NOT NULL,
-    bundle BLOB NOT NULL            -- SHA-256 of the newest bundle
-) WITHOUT ROWID;
-CREATE TABLE contract (
-    metric TEXT PRIMARY KEY,
-    digest BLOB NOT NULL,
-    contract BLOB NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE budget (               -- what the app last declared, for the owner's view
-    source TEXT PRIMARY KEY,
-    charge INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE report (
-    source TEXT NOT NULL,
-    metric TEXT NOT NULL,
-    round INTEGER NOT NULL,
-    digest BLOB NOT NULL,
-    charge INTEGER NOT NULL,        -- in units of 10^-12 of ε
-    checksum INTEGER NOT NULL,      -- of the five columns above
-    recorded_at INTEGER NOT NULL,   -- seconds UTC
-    status INTEGER NOT NULL,
-    report BLOB,                    -- report id and payload; null: deleted before it left
-    key_id BLOB,
-    sealed BLOB,                    -- kept until it is settled, so that a retry is the same bytes
-    destination TEXT,
-    left_at INTEGER,                -- when it was first handed to the network
-    PRIMARY KEY (source, metric, round)
-) WITHOUT ROWID;
-"""
 
 
 class Status(IntEnum):
@@ -93,7 +45,7 @@ class Charge(IntEnum):
 
 
 class Entry(NamedTuple):
-    """One row of the ledger."""
+    """One row of the ledger; its fields are the table's columns."""
 
     source: str
     metric: str
@@ -103,62 +55,59 @@ class Entry(NamedTuple):
     recorded_at: int
     status: Status
     report: bytes | None
-    key_id: bytes | None
-    sealed: bytes | None
-    destination: str | None
-    left_at: int | None
+    key_id: bytes | None = None
+    sealed: bytes | None = None
+    destination: str | None = None
+    left_at: int | None = None
 
 
-_COLUMNS: Final = (
-    "source, metric, round, digest, charge, recorded_at, status, report, key_id, sealed, "
-    "destination, left_at"
-)
+_COLUMNS: Final = ", ".join(Entry._fields)
+_OUTBOX: Final = f"status IN ({Status.WAITING:d}, {Status.SENT:d})"
+_ROW: Final = "source = ? AND metric = ? AND round = ?"
 
 
 class Ledger:
-    """An open state file. Safe to use from several threads and several processes."""
+    """An open state file. Safe to use from several threads and several processes.
+
+    Whatever reads or writes raises StateUnavailable or StateCorrupt.
+    """
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         self._connection = connection
-        self._lock = threading.Lock()
         self._path = path
+        # Re-entrant: a signal handler may find its own thread in here, and must not wait for it.
+        self._lock = threading.RLock()
+        forks.watch(self._lock, self._after_fork)
 
     @classmethod
     def open(cls, state_dir: str | None) -> "Ledger":
-        """Open or create the ledger in a directory; None: in memory.
-
-        Raises StateUnavailable or StateCorrupt. A damaged ledger is never replaced: a fresh
-        one would hand out the spent budget again.
-        """
+        """Open or create the ledger in a directory; None: in memory."""
         if state_dir is None:
-            connection = _connect(":memory:")
-            _create_tables(connection)
-            return cls(connection, ":memory:")
-        path = os.path.join(state_dir, FILE_NAME)
+            connection = state_file.connect(state_file.MEMORY)
+            state_file.create_tables(connection)
+            return cls(connection, state_file.MEMORY)
+        path = os.path.join(state_dir, state_file.FILE_NAME)
         try:
             os.makedirs(state_dir, mode=0o700, exist_ok=True)
-            if not os.path.exists(path):
-                _create_file(path)
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, ValueError) as error:
             raise StateUnavailable(path, f"cannot be created: {error}") from None
-        connection = _open_checked(path)
-        with _state_errors(path):
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute("UPDATE budget SET charge = charge")
-                connection.execute("ROLLBACK")
-            except BaseException:
-                connection.close()
-                raise
-        return cls(connection, path)
+        if not os.path.exists(path):
+            state_file.create(path)
+        ledger = cls(state_file.open_checked(path), path)
+        try:
+            ledger._require_writable()
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
 
     @classmethod
     def open_to_read(cls, state_dir: str) -> "Ledger":
-        """Open an existing ledger for looking only. Raises as `open` does."""
-        path = os.path.join(state_dir, FILE_NAME)
+        """Open an existing ledger for looking only."""
+        path = os.path.join(state_dir, state_file.FILE_NAME)
         if not os.path.exists(path):
             raise StateUnavailable(path, "there is no ledger here")
-        return cls(_open_checked(path), path)
+        return cls(state_file.open_checked(path), path)
 
     def adopt(
         self, bundle: Bundle, operator_keys: Sequence[str], budgets: Mapping[str, int]
@@ -186,11 +135,11 @@ class Ledger:
                     raise ChangedContract(metric.name, digest, metric.digest)
             if bundle.revision > revision:
                 connection.execute(
-                    "INSERT OR REPLACE INTO operator VALUES (?, ?, ?)",
+                    "REPLACE INTO operator VALUES (?, ?, ?)",
                     (bundle.operator, bundle.revision, fingerprint),
                 )
             connection.executemany(
-                "INSERT OR IGNORE INTO contract VALUES (?, ?, ?)",
+                "INSERT INTO contract VALUES (?, ?, ?)",
                 (
                     (metric.name, metric.digest, metric.contract)
                     for metric in bundle.metrics.values()
@@ -213,10 +162,7 @@ class Ledger:
 
     def outbox(self) -> list[Entry]:
         """What is to be sent, oldest first."""
-        return self._entries(
-            f"WHERE status IN ({Status.WAITING:d}, {Status.SENT:d}) "
-            "ORDER BY recorded_at, metric, round"
-        )
+        return self._entries(f"WHERE {_OUTBOX} ORDER BY recorded_at, metric, round")
 
     def entries(self) -> list[Entry]:
         """Everything that was ever charged, by source, metric and round."""
@@ -224,79 +170,105 @@ class Ledger:
 
     def depart(
         self, entry: Entry, key_id: bytes, sealed: bytes, destination: str, now: int
-    ) -> bool:
-        """Note, before it is sent, that a report leaves as these bytes.
+    ) -> bytes | None:
+        """Note, before it is sent, that a report leaves sealed; return the bytes to send.
 
-        Returns False if it no longer waits: then it must not be sent.
+        They are those of an earlier try, by whichever process, if that was to the same key.
+        None: the report no longer waits, and must not be sent.
         """
         with self._transaction() as connection:
-            cursor = connection.execute(
-                "UPDATE report SET status = ?, key_id = ?, sealed = ?, destination = ?, "
-                "left_at = coalesce(left_at, ?) "
-                "WHERE source = ? AND metric = ? AND round = ? AND status IN (?, ?)",
-                (
-                    *(Status.SENT, key_id, sealed, destination, now),
-                    *(entry.source, entry.metric, entry.round),
-                    *(Status.WAITING, Status.SENT),
-                ),
-            )
-            return cursor.rowcount == 1
+            for kept in _select(connection, f"WHERE {_ROW} AND {_OUTBOX}", entry[:3]):
+                if kept.sealed is not None and kept.key_id == key_id:
+                    sealed = kept.sealed
+                left_at = now if kept.left_at is None else kept.left_at
+                _replace(
+                    connection,
+                    kept._replace(
+                        status=Status.SENT,
+                        key_id=key_id,
+                        sealed=sealed,
+                        destination=destination,
+                        left_at=left_at,
+                    ),
+                )
+                return sealed
+        return None
 
     def settle(self, entry: Entry, status: Status) -> None:
         """Note what became of a report that was sent; its sealed bytes are done with."""
         with self._transaction() as connection:
-            connection.execute(
-                "UPDATE report SET status = ?, sealed = NULL "
-                "WHERE source = ? AND metric = ? AND round = ? AND status = ?",
-                (status, entry.source, entry.metric, entry.round, Status.SENT),
-            )
+            for kept in _select(connection, f"WHERE {_ROW} AND {_OUTBOX}", entry[:3]):
+                _replace(connection, kept._replace(status=status, sealed=None))
 
     def withdraw(self) -> None:
         """Empty the outbox. What never left is deleted; every charge stays."""
         with self._transaction() as connection:
-            connection.execute(
-                "UPDATE report SET status = ?, sealed = NULL, "
-                "report = CASE WHEN left_at IS NULL THEN NULL ELSE report END "
-                "WHERE status IN (?, ?)",
-                (Status.WITHDRAWN, Status.WAITING, Status.SENT),
-            )
+            for kept in _select(connection, f"WHERE {_OUTBOX}"):
+                report = None if kept.left_at is None else kept.report
+                _replace(
+                    connection, kept._replace(status=Status.WITHDRAWN, sealed=None, report=report)
+                )
 
     def contracts(self) -> dict[str, bytes]:
         """Every contract this device ever held, by metric."""
-        return dict(self._select("SELECT metric, contract FROM contract ORDER BY metric"))
+        return dict(self._rows("SELECT metric, contract FROM contract ORDER BY metric"))
 
     def budgets(self) -> dict[str, int]:
         """The budget the app last declared for each source."""
-        return dict(self._select("SELECT source, charge FROM budget ORDER BY source"))
+        return dict(self._rows("SELECT source, charge FROM budget ORDER BY source"))
 
     def operators(self) -> dict[str, int]:
         """The operators whose bundles were in force, and their highest revision."""
-        return dict(self._select("SELECT key, revision FROM operator ORDER BY key"))
+        return dict(self._rows("SELECT key, revision FROM operator ORDER BY key"))
 
     def close(self) -> None:
-        """Close the file; what comes after raises sqlite3.ProgrammingError."""
-        with self._lock:
+        """Close the file; what comes after raises StateUnavailable."""
+        with self._lock, state_file.state_errors(self._path):
             self._connection.close()
 
-    def _entries(self, clause: str) -> list[Entry]:
-        rows = self._select(f"SELECT {_COLUMNS} FROM report {clause}")  # noqa: S608
-        return [Entry(*row)._replace(status=Status(row[6])) for row in rows]
+    def _after_fork(self) -> None:
+        """Open the file again: a connection must not be used on both sides of a fork.
 
-    def _select(self, statement: str) -> list[Any]:
-        with self._lock:
+        The old one is idle, so closing it undoes nothing of the parent's. In memory, the
+        child has a copy.
+        """
+        if self._path != state_file.MEMORY:
+            self._connection.close()
+            self._connection = state_file.connect(self._path)
+
+    def _require_writable(self) -> None:
+        """Try it now, so that a state that cannot be written is refused at the start."""
+        with self._exclusive() as connection:
+            connection.execute("UPDATE budget SET charge = charge")
+            connection.execute("ROLLBACK")
+
+    def _entries(self, clause: str) -> list[Entry]:
+        with self._lock, state_file.state_errors(self._path):
+            return _select(self._connection, clause)
+
+    def _rows(self, statement: str) -> list[Any]:
+        with self._lock, state_file.state_errors(self._path):
             return self._connection.execute(statement).fetchall()
 
     @contextmanager
     def _transaction(self) -> Generator[sqlite3.Connection]:
-        with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
+        with self._exclusive() as connection:
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _exclusive(self) -> Generator[sqlite3.Connection]:
+        """The connection, and nobody else writing; what is not committed is undone."""
+        with self._lock, state_file.state_errors(self._path):
+            connection = self._connection
+            if connection.in_transaction:
+                raise StateUnavailable(self._path, "it is in use by a caller of this very call")
+            connection.execute("BEGIN IMMEDIATE")
             try:
-                yield self._connection
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
 
 class Answer:
@@ -331,105 +303,35 @@ class Answer:
 
     def store(self, report: bytes, now: int) -> None:
         """Write charge and report (id ‖ payload) as one row."""
-        metric, charge = self._metric, self._metric.epsilon.charge
-        identity = (metric.source, metric.name, self._round, metric.digest, charge)
-        self._connection.execute(
-            "INSERT INTO report (source, metric, round, digest, charge, checksum, recorded_at, "
-            "status, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*identity, _checksum(*identity), now, Status.WAITING, report),
+        metric = self._metric
+        entry = Entry(
+            source=metric.source,
+            metric=metric.name,
+            round=self._round,
+            digest=metric.digest,
+            charge=metric.epsilon.charge,
+            recorded_at=now,
+            status=Status.WAITING,
+            report=report,
         )
+        _write(self._connection, "INSERT", entry)
 
 
-def _connect(database: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        database,
-        isolation_level=None,
-        timeout=_BUSY_SECONDS,
-        # Ledger's lock does what this check is for.
-        check_same_thread=False,
+def _select(
+    connection: sqlite3.Connection, clause: str, parameters: Sequence[object] = ()
+) -> list[Entry]:
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM report {clause}", parameters)  # noqa: S608
+    return [Entry(*row)._replace(status=Status(row[6])) for row in rows]
+
+
+def _replace(connection: sqlite3.Connection, entry: Entry) -> None:
+    _write(connection, "REPLACE", entry)
+
+
+def _write(connection: sqlite3.Connection, verb: str, entry: Entry) -> None:
+    """Write an entry and its checksum; INSERT fails if there is one, REPLACE takes its place."""
+    places = ", ".join("?" * (len(entry) + 1))
+    connection.execute(
+        f"{verb} INTO report VALUES ({places})",
+        (*entry, state_file.checksum(entry)),
     )
-    # A charge that power loss could undo would be spent twice. With a rollback journal that
-    # takes FULL and the directory's sync on top: EXTRA. A write-ahead log would need one sync
-    # less, but a damaged or deleted log loses charges without a trace.
-    connection.execute("PRAGMA synchronous = EXTRA")
-    # What is deleted must not linger in free pages.
-    connection.execute("PRAGMA secure_delete = ON")
-    return connection
-
-
-def _create_tables(connection: sqlite3.Connection) -> None:
-    connection.executescript(
-        f"BEGIN; {_SCHEMA} PRAGMA application_id = {_APPLICATION_ID}; "
-        f"PRAGMA user_version = {_SCHEMA_VERSION}; COMMIT;"
-    )
-
-
-def _create_file(path: str) -> None:
-    """Make a complete ledger under another name, then give it its own in one step.
-
-    So an empty or partial file under that name is never a beginning: it is damage.
-    """
-    scratch = f"{path}.{os.urandom(8).hex()}"
-    os.close(os.open(scratch, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    try:
-        connection = _connect(scratch)
-        try:
-            _create_tables(connection)
-        finally:
-            connection.close()
-        # A hard link fails, where a rename would replace, if another process was faster.
-        os.link(scratch, path)
-    except FileExistsError:
-        pass
-    finally:
-        os.unlink(scratch)
-    directory = os.open(os.path.dirname(path) or os.curdir, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
-
-
-def _open_checked(path: str) -> sqlite3.Connection:
-    """Open an existing file. Raises StateUnavailable or StateCorrupt."""
-    with _state_errors(path):
-        connection = _connect(path)
-        try:
-            _check(connection, path)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-
-@contextmanager
-def _state_errors(path: str) -> Generator[None]:
-    """Turn SQLite's errors into ours: rights, space and locks on one side, damage on the other."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise StateUnavailable(path, str(error)) from None
-    except sqlite3.DatabaseError as error:
-        raise StateCorrupt(path, str(error)) from None
-
-
-def _check(connection: sqlite3.Connection, path: str) -> None:
-    """Raise StateCorrupt unless the file is a whole ledger of this version."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application != _APPLICATION_ID:
-        raise StateCorrupt(path, "it is not a Hubbub ledger")
-    if version != _SCHEMA_VERSION:
-        raise StateCorrupt(path, f"its version is {version}; this SDK reads {_SCHEMA_VERSION}")
-    (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if verdict != "ok":
-        raise StateCorrupt(path, "it is damaged; spending is refused rather than started afresh")
-    rows = connection.execute("SELECT source, metric, round, digest, charge, checksum FROM report")
-    for *identity, checksum in rows:
-        if _checksum(*identity) != checksum:
-            raise StateCorrupt(path, "a charge in it was altered")
-
-
-def _checksum(*identity: object) -> int:
-    """CRC-32 of a row's identity: against damage that leaves the file's structure whole."""
-    return zlib.crc32(repr(identity).encode())

@@ -1,7 +1,6 @@
-"""The owner's view: what was asked, what left, what it can reveal at most. Reads the ledger only."""
+"""The owner's view: what was asked, what left, what it can reveal at most."""
 
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Final
 
 from hubbub.contract import Metric, parse_metric
@@ -50,9 +49,10 @@ def _sources(entries: list[Entry], budgets: dict[str, int]) -> str:
         spent = sum(entry.charge for entry in entries if entry.source == source)
         allowed = budgets.get(source, 0)
         left = max(0, allowed - spent)
+        most = Epsilon.parse(charge_text(max(spent, allowed)))
         lines.append(
             f"Source {source!r}: ε {charge_text(spent)} spent, {charge_text(left)} left of "
-            f"{charge_text(allowed)}. {_in_words(Fraction(max(spent, allowed), 10**12), 'all of it')}"
+            f"{charge_text(allowed)}. {_in_words(most, 'all of it')}"
         )
     return "\n".join(lines)
 
@@ -66,8 +66,7 @@ def _metric_section(metric: Metric, entries: list[Entry]) -> str:
         f"  Answers    {_some(metric.domain.labels)}",
         f"  Source     {metric.source}",
         f"  Mechanism  {metric.mechanism.name}, contract {metric.digest.hex()[:16]}…",
-        f"  Privacy    ε {metric.epsilon.text} a report. "
-        f"{_in_words(_value(metric.epsilon), 'one report')}",
+        f"  Privacy    ε {metric.epsilon.text} a report. {_in_words(metric.epsilon, 'one report')}",
         f"  Rounds     {metric.schedule.rounds}",
         f"  Spent      ε {charge_text(spent)}",
         f"  Reports    {len(mine) or 'none'}",
@@ -98,13 +97,17 @@ def _time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _value(epsilon: Epsilon) -> Fraction:
-    return Fraction(epsilon.charge, 10**12)
-
-
-def _in_words(epsilon: Fraction, after: str) -> str:
+def _in_words(epsilon: Epsilon, after: str) -> str:
     """What ε allows, for somebody who thought it 50:50: e^ε/(1 + e^ε), rounded up."""
-    odds = 2.718281828459045 ** float(epsilon)
-    sure = odds / (1 + odds)
-    percent = f"{-(-sure * 1000 // 1) / 10:.1f}" if sure < 0.999 else "more than 99.9"
-    return f"Anyone who thought something about you 50:50 can be at most {percent} % sure after {after}."
+    odds = epsilon.exponential(128).high
+    per_mille = -(-1000 * odds // (1 + odds))
+    sure = f"{per_mille / 10:.1f}" if per_mille < 1000 else "more than 99.9"
+    return (
+        f"Anyone who thought something about you 50:50 can be at most {sure} % sure after {after}."
+    )
+
+
+def fate(ledger: Ledger, metric: str) -> str:
+    """What has become of a metric's newest report, in words."""
+    newest = [entry for entry in ledger.entries() if entry.metric == metric][-1]
+    return _STATUS[newest.status]

@@ -7,6 +7,9 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
+from hubbub import forks
+from hubbub.canonical import NotCanonical, Reader
+
 if TYPE_CHECKING:
     import grpc
 
@@ -20,10 +23,11 @@ _OPTIONS: Final = (
     ("grpc.primary_user_agent", "hubbub"),
 )
 
-# Trailing metadata of a refusal: RefusalReason's name without its prefix, and gRPC's own key
-# for how long to wait.
-REASON_KEY: Final = "hubbub-refusal"
-PUSHBACK_KEY: Final = "grpc-retry-pushback-ms"
+# gRPC's trailing metadata with an encoded google.rpc.Status.
+_DETAILS_KEY: Final = "grpc-status-details-bin"
+_ERROR_INFO: Final = "type.googleapis.com/google.rpc.ErrorInfo"
+_RETRY_INFO: Final = "type.googleapis.com/google.rpc.RetryInfo"
+_REASON_PREFIX: Final = "REFUSAL_REASON_"
 
 
 class Refused(Exception):
@@ -63,9 +67,12 @@ class GrpcTransport:
         """`certificate_authority` is PEM; empty: the system's authorities."""
         self.destination = endpoint
         self._certificate_authority = certificate_authority
-        self._lock = threading.Lock()
+        # For the channel; re-entrant for the sake of signal handlers.
+        self._lock = threading.RLock()
+        self._closed = False
         self._channel: grpc.Channel | None = None
         self._stub: report_pb2_grpc.ReportServiceStub | None = None
+        forks.watch(self._lock, self._after_fork)
 
     def submit(
         self, digest: bytes, round_number: int, key_id: bytes, sealed: bytes, timeout: float
@@ -86,8 +93,13 @@ class GrpcTransport:
 
     def close(self) -> None:
         with self._lock:
+            self._closed = True
             if self._channel is not None:
                 self._channel.close()
+
+    def _after_fork(self) -> None:
+        """The channel's threads stayed in the parent."""
+        self._channel = self._stub = None
 
     def _connected(self) -> "report_pb2_grpc.ReportServiceStub":
         import grpc
@@ -95,6 +107,8 @@ class GrpcTransport:
         from hubbub.v1 import report_pb2_grpc
 
         with self._lock:
+            if self._closed:
+                raise Refused("CLOSED")
             if self._stub is None:
                 credentials = grpc.ssl_channel_credentials(self._certificate_authority or None)
                 self._channel = grpc.secure_channel(self.destination, credentials, _OPTIONS)
@@ -103,9 +117,31 @@ class GrpcTransport:
 
 
 def _refused(error: "grpc.RpcError") -> Refused:
-    metadata = {item.key: str(item.value) for item in error.trailing_metadata() or ()}
-    pushback = metadata.get(PUSHBACK_KEY, "")
-    return Refused(
-        metadata.get(REASON_KEY) or error.code().name,
-        int(pushback) / 1000 if pushback.isdecimal() else 0.0,
-    )
+    """What the aggregator said about its refusal; else what gRPC says."""
+    metadata = {item.key: item.value for item in error.trailing_metadata() or ()}
+    details = metadata.get(_DETAILS_KEY, b"")
+    try:
+        reason, pushback = _refusal(details if isinstance(details, bytes) else b"")
+    except NotCanonical:
+        reason, pushback = "", 0.0
+    return Refused(reason or error.code().name, pushback)
+
+
+def _refusal(status: bytes) -> tuple[str, float]:
+    """Reason ("" if there is none) and seconds to wait, from an encoded google.rpc.Status.
+
+    Its messages are in no package that a device has; what we need of them is five fields.
+    """
+    reader = Reader(status)
+    reader.uint(1)
+    reader.text(2)
+    reason, pushback = "", 0.0
+    for packed in reader.each(3):
+        detail = Reader(packed)
+        kind, content = detail.text(1), Reader(detail.octets(2))
+        if kind == _ERROR_INFO:
+            reason = content.text(1).removeprefix(_REASON_PREFIX)
+        elif kind == _RETRY_INFO:
+            delay = content.message(1)
+            pushback = 0.0 if delay is None else delay.uint(1) + delay.uint(2) / 1e9
+    return reason, pushback

@@ -24,4 +24,5 @@ def unpack(payload: bytes, k: int) -> list[int]:
     bits = int.from_bytes(payload, "little")
     if len(payload) != size(k) or bits >> k:
         raise ValueError("not a vector of one bit for each value")
-    return [value for value in range(k) if bits >> value & 1]
+    faces = f"{bits:0{k}b}"
+    return [value for value, face in enumerate(reversed(faces)) if face == "1"]

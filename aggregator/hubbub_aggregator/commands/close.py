@@ -1,0 +1,31 @@
+"""`hubbub close`: take no more reports for a round."""
+
+from typing import Annotated
+
+import typer
+
+from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
+from hubbub_aggregator.commands.private_call import (
+    TIMEOUT,
+    AggregatorOption,
+    KeysOption,
+    private_listener,
+)
+from hubbub_aggregator.connection import DEFAULT_ADDRESS
+
+
+def close(
+    metric: Annotated[str, typer.Argument(help="The metric's name.")],
+    round_number: Annotated[
+        int | None,
+        typer.Option("--round", min=0, help="Which round; without it the newest that has opened."),
+    ] = None,
+    aggregator: AggregatorOption = DEFAULT_ADDRESS,
+    keys: KeysOption = None,
+) -> None:
+    """Close a round for good: it takes no more reports, and all it holds is published."""
+    request = estimate_pb2.CloseRoundRequest(metric=metric, round=round_number)
+    with private_listener(aggregator, keys) as channel:
+        answer = estimate_pb2_grpc.AdminServiceStub(channel).CloseRound(request, timeout=TIMEOUT)
+    state = "is closed now" if answer.closed_now else "was closed before"
+    print(f"{metric}, round {answer.round}: {state}, with {answer.n:,} reports")

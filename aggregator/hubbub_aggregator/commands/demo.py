@@ -1,0 +1,133 @@
+"""`hubbub demo`: the whole system on one machine, on people whose answers are known."""
+
+import signal
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+
+from hubbub.contract import Bundle
+from hubbub.transport import GrpcTransport
+from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
+from hubbub_aggregator.commands import CommandError
+from hubbub_aggregator.commands.private_call import TIMEOUT, private_listener
+from hubbub_aggregator.demo import processes
+from hubbub_aggregator.demo.fleet import run_fleet
+from hubbub_aggregator.demo.people import People, column_of, rand_hie
+from hubbub_aggregator.demo.progress import Progress
+from hubbub_aggregator.demo.verdict import judge
+from hubbub_aggregator.keys import (
+    create_keys,
+    load_opening_keys,
+    load_signing_key,
+    read_operator_key,
+)
+from hubbub_aggregator.signing import sign_definitions
+
+
+def demo(
+    headless: Annotated[
+        bool, typer.Option("--headless", help="Without the page; ends by itself.")
+    ] = False,
+    csv: Annotated[
+        Path | None, typer.Option(help="Another table of people; needs --column.")
+    ] = None,
+    column: Annotated[str | None, typer.Option(help="The column whose cells they answer.")] = None,
+    epsilon: Annotated[str, typer.Option(help="ε of a report on --column.")] = "1",
+) -> None:
+    """Turn every row of a table into a device, collect from all of them, and compare.
+
+    Without --csv: 20,190 person-years of the RAND Health Insurance Experiment, three
+    questions each. Exits with status 1 if a report was lost or counted twice.
+    """
+    people = _people(csv, column, epsilon)
+    _end_on_sigterm()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-demo-")))
+        bundle, path = _sign(people, folder)
+        addresses = stack.enter_context(processes.aggregator(folder, path, folder / "keys"))
+        if not headless:
+            address = stack.enter_context(processes.page(addresses.private))
+            print(f"The page: {address} (Ctrl-C ends everything)\n", flush=True)
+        transport = GrpcTransport(addresses.public, bundle.certificate_authority)
+        stack.callback(transport.close)
+        print(
+            f"{people.count:,} people answer {len(people.answers)} "
+            f"question{'s' if len(people.answers) > 1 else ''}, each on a device of their own"
+        )
+        delivered = run_fleet(people, bundle, transport, Progress(people.count).add)
+        estimates = _close_and_read(addresses.private, bundle)
+        verdict = judge(people, bundle, estimates)
+        print(f"\n{verdict.table}\n")
+        print(
+            f"{verdict.sent:,} reports sent, {verdict.lost:,} lost, {verdict.doubled:,} doubled",
+            flush=True,
+        )
+        if delivered < people.count or verdict.lost or verdict.doubled:
+            raise CommandError(
+                f"{people.count - delivered:,} devices could not deliver; "
+                f"{verdict.lost:,} reports lost, {verdict.doubled:,} doubled"
+            )
+        if not headless:
+            print(f"\nThe page stays at {address}; Ctrl-C ends everything.", flush=True)
+            _wait_for_the_end()
+
+
+def _people(csv: Path | None, column: str | None, epsilon: str) -> People:
+    if csv is None and column is None:
+        return rand_hie()
+    if csv is None or column is None:
+        raise CommandError("--csv and --column go together")
+    return column_of(csv, column, epsilon)
+
+
+def _sign(people: People, folder: Path) -> tuple[Bundle, Path]:
+    """A fresh operator's bundle of what these people are asked."""
+    keys, now = folder / "keys", time.time()
+    create_keys(keys, [], hybrid=False, now=now)
+    signed = sign_definitions(
+        people.definitions,
+        operator=load_signing_key(keys),
+        sealing_keys=[key.sealing_key for key in load_opening_keys(keys).values()],
+        certificate_authority=(keys / "ca.crt").read_bytes(),
+        previous=None,
+        now=int(now),
+    )
+    path = folder / "demo.hubbub"
+    path.write_bytes(signed)
+    return Bundle.verify(signed, operator_key=read_operator_key(keys)), path
+
+
+def _close_and_read(private: str, bundle: Bundle) -> dict[str, estimate_pb2.Estimates]:
+    """Close every metric's round, which publishes the rest, and read what it says."""
+    estimates: dict[str, estimate_pb2.Estimates] = {}
+    with private_listener(private, None) as channel:
+        admin = estimate_pb2_grpc.AdminServiceStub(channel)
+        service = estimate_pb2_grpc.EstimateServiceStub(channel)
+        for name in bundle.metrics:
+            admin.CloseRound(estimate_pb2.CloseRoundRequest(metric=name), timeout=TIMEOUT)
+            answer = service.GetEstimates(
+                estimate_pb2.GetEstimatesRequest(metric=name), timeout=TIMEOUT
+            )
+            estimates[name] = answer.estimates
+    return estimates
+
+
+def _end_on_sigterm() -> None:
+    """Let SIGTERM end the demo as Ctrl-C does, so that nothing it started stays behind."""
+
+    def end(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+
+
+def _wait_for_the_end() -> None:
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        print("\nending")

@@ -1,0 +1,57 @@
+"""A channel to the private listener, for everything that reads estimates."""
+
+import ipaddress
+from pathlib import Path
+from typing import Final
+
+import grpc
+
+from hubbub_aggregator.keys import KeysError
+
+DEFAULT_ADDRESS: Final = "localhost:7444"
+
+_OPTIONS: Final = (
+    # Estimates of 65,536 values with long labels.
+    ("grpc.max_receive_message_length", 64 << 20),
+    # A proxy for the web, set in the environment, knows no way to this machine.
+    ("grpc.enable_http_proxy", 0),
+    # Else a page that outlives the aggregator would find it again only after minutes.
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether host:port can be reached from this machine alone."""
+    host = address.rpartition(":")[0].strip("[]")
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def open_channel(address: str, keys: Path | None = None) -> grpc.Channel:
+    """Connect to a private listener at host:port, without waiting for it.
+
+    With a keys folder: TLS, showing its client certificate. Raises KeysError.
+    """
+    if keys is None:
+        return grpc.insecure_channel(address, _OPTIONS)
+    return grpc.secure_channel(address, _client_credentials(keys), _OPTIONS)
+
+
+def _client_credentials(keys: Path) -> grpc.ChannelCredentials:
+    return grpc.ssl_channel_credentials(
+        root_certificates=read_pem(keys / "ca.crt"),
+        private_key=read_pem(keys / "client.key"),
+        certificate_chain=read_pem(keys / "client.crt"),
+    )
+
+
+def read_pem(path: Path) -> bytes:
+    """Read a file of the keys folder. Raises KeysError."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise KeysError(f"cannot read {path}: {error.strerror}") from None

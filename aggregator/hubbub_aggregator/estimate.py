@@ -1,0 +1,122 @@
+"""From counts to shares: the unbiased estimate, and how sure it is.
+
+For every pure mechanism (Wang, Blocki, Li and Jha, USENIX Security 2017, equation 1):
+estimate = (count/n − q)/(p − q), from the realised p and q of the integer thresholds.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.mechanisms import Support
+from hubbub_aggregator.intervals import Floats, Interval, Target, one_value, simultaneous
+from hubbub_aggregator.tally import Counts
+
+Ranks = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Shares (1 = everybody) of k values, never clipped: some may lie below 0 or above 1.
+
+    Every array has shape (k,) and, unless said otherwise, dtype float64.
+    """
+
+    estimate: Floats
+    """Unbiased."""
+    std_error: Floats
+    """Estimated standard deviation of `estimate`; positive."""
+    low: Floats
+    high: Floats
+    """Interval for this value alone."""
+    simultaneous_low: Floats
+    simultaneous_high: Floats
+    """Intervals that cover all values at once."""
+    distinguishable: NDArray[np.bool_]
+    """Whether the value is surely not absent: simultaneous_low > 0."""
+    rank_low: Ranks
+    rank_high: Ranks
+    """Ranks the value can have, 1 = most frequent, if all simultaneous intervals cover."""
+    influence: Floats
+    """How far one hostile report moves `estimate`: 1/(n(p − q))."""
+
+
+def estimate(
+    support: Support,
+    counts: Counts,
+    n: int,
+    *,
+    target: Target = "respondents",
+    level: float = 0.95,
+) -> Estimate:
+    """Estimate every value's share from the reports that support it.
+
+    `counts`: in [0, n], shape (k,); `n`: reports, at least 1; `level`: probability
+    in (0, 1) that an interval covers. Raises ValueError if one of them is something else.
+    """
+    _check(counts, n, target, level)
+    p, q = support
+    span = float(p - q)  # subtracted exactly: it may be as small as 1e-12
+    estimates = (counts / n - float(q)) / span
+    alone = one_value(support, counts, n, target, level)
+    together = simultaneous(support, counts, n, level)
+    rank_low, rank_high = ranks(together)
+    return Estimate(
+        estimate=estimates,
+        std_error=np.sqrt(_variance(support, counts, n, target)),
+        low=alone.low,
+        high=alone.high,
+        simultaneous_low=together.low,
+        simultaneous_high=together.high,
+        distinguishable=together.low > 0,
+        rank_low=rank_low,
+        rank_high=rank_high,
+        influence=np.full(len(counts), 1 / (n * span)),
+    )
+
+
+def ranks(intervals: Interval) -> tuple[Ranks, Ranks]:
+    """The best and the worst rank that each value can have, 1 = largest share.
+
+    A value ranks below those whose whole interval lies above its own, and above those whose
+    whole interval lies below: int64, shape (k,), for as long as every interval covers.
+    """
+    k = len(intervals.low)
+    above = k - np.searchsorted(np.sort(intervals.low), intervals.high, side="right")
+    below = np.searchsorted(np.sort(intervals.high), intervals.low, side="left")
+    return (1 + above).astype(np.int64), (k - below).astype(np.int64)
+
+
+def _variance(support: Support, counts: Counts, n: int, target: Target) -> Floats:
+    """Estimated variance of each estimate.
+
+    Respondents: the unbiased estimator, linear in the count; at a count of 0 it is still
+    pq/(n(p − q)²). Population: f(1 − f)/n more, with the estimate, held to [0, 1], for f.
+    The unbiased estimator there, s(1 − s)/((n − 1)(p − q)²) with s = count/n, is useless
+    just where one looks: 0 at a count of 0, and below the respondents' for estimates below 0.
+    """
+    p, q = support
+    observed = counts / n
+    noise = float(1 - p - q) * observed + float(p * q)
+    variance = noise / (n * float(p - q) ** 2)
+    if target == "population":
+        share = np.clip((observed - float(q)) / float(p - q), 0, 1)
+        variance = variance + share * (1 - share) / n
+    return variance
+
+
+def _check(counts: Counts, n: int, target: str, level: float) -> None:
+    """Raise ValueError if an argument of `estimate` is out of range."""
+    if target not in ("respondents", "population"):
+        raise ValueError(f"the target is respondents or population, not {target!r}")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be in (0, 1), not {level}")
+    if n < 1:
+        raise ValueError(f"an estimate needs at least one report, not n = {n}")
+    if counts.ndim != 1 or not counts.size or counts.dtype != np.int64:
+        raise ValueError(
+            f"counts must be int64, one for each value, not {counts.dtype} of shape {counts.shape}"
+        )
+    if counts.min() < 0 or counts.max() > n:
+        raise ValueError(f"counts must be in [0, n = {n:,}]")

@@ -1,0 +1,110 @@
+"""The two listeners: addresses, sizes and patience, before anything is served on them.
+
+The public one faces strangers, so whatever they can make large or long has a limit here.
+"""
+
+from concurrent import futures
+from dataclasses import dataclass
+from typing import Any, Final
+
+import grpc
+
+from hubbub.limits import MAX_MESSAGE_BYTES
+
+# Digest, round, key id and framing around a message of the largest size.
+_FRAMING_BYTES: Final = 64 << 10
+
+_COMMON_OPTIONS: Final = (
+    # Two aggregators that share a port by accident would each count half.
+    ("grpc.so_reuseport", 0),
+    ("grpc.max_metadata_size", 8 << 10),
+    # Identity alone: a small compressed request must not unfold into a large one.
+    ("grpc.compression_enabled_algorithms_bitset", 1),
+)
+_PUBLIC_OPTIONS: Final = (
+    *_COMMON_OPTIONS,
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES + _FRAMING_BYTES),
+    ("grpc.max_concurrent_streams", 100),
+    # A device connects, uploads and leaves; who stays makes room after five minutes.
+    ("grpc.max_connection_age_ms", 300_000),
+    ("grpc.max_connection_age_grace_ms", 30_000),
+    ("grpc.max_connection_idle_ms", 60_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 300_000),
+    ("grpc.http2.max_ping_strikes", 2),
+    ("grpc.server_handshake_timeout_ms", 10_000),
+)
+_PRIVATE_OPTIONS: Final = (
+    *_COMMON_OPTIONS,
+    ("grpc.max_receive_message_length", _FRAMING_BYTES),
+)
+
+# Calls that may wait for each handler thread before more are turned away.
+_CALLS_PER_THREAD: Final = 16
+
+# Half of them may be taken by those who watch a metric; the rest answer everybody else.
+PRIVATE_THREADS: Final = 32
+
+
+class AddressTaken(Exception):
+    """A port that cannot be listened on."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(
+            f"cannot listen on {address}: another program does, or it is no address of this machine"
+        )
+        self.address = address
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """Addresses that are taken, and the servers that will answer there."""
+
+    public: grpc.Server
+    private: grpc.Server
+    public_address: str
+    """host:port, with the real port where 0 was asked for."""
+    private_address: str
+
+    @classmethod
+    def take(
+        cls,
+        public: str,
+        private: str,
+        *,
+        public_credentials: grpc.ServerCredentials | None,
+        private_credentials: grpc.ServerCredentials | None,
+        threads: int,
+    ) -> "Listeners":
+        """Take both addresses, and answer nobody yet. Raises AddressTaken.
+
+        Without credentials a listener speaks plaintext. `threads` work on public calls.
+        """
+        public_server = _server(threads, _PUBLIC_OPTIONS)
+        private_server = _server(PRIVATE_THREADS, _PRIVATE_OPTIONS)
+        return cls(
+            public_server,
+            private_server,
+            _listen(public_server, public, public_credentials),
+            _listen(private_server, private, private_credentials),
+        )
+
+
+def _server(threads: int, options: tuple[tuple[str, Any], ...]) -> grpc.Server:
+    return grpc.server(
+        futures.ThreadPoolExecutor(threads),
+        options=options,
+        maximum_concurrent_rpcs=threads * _CALLS_PER_THREAD,
+        compression=grpc.Compression.NoCompression,
+    )
+
+
+def _listen(server: grpc.Server, address: str, credentials: grpc.ServerCredentials | None) -> str:
+    try:
+        if credentials is None:
+            port = server.add_insecure_port(address)
+        else:
+            port = server.add_secure_port(address, credentials)
+    except RuntimeError:
+        raise AddressTaken(address) from None
+    host = address.rpartition(":")[0]
+    return f"{host}:{port}"

@@ -1,0 +1,33 @@
+"""What every oracle offers: the cells a mechanism's reports are counted in."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub_aggregator.tally import Counts
+
+Payloads = NDArray[np.uint8]
+"""Payloads of n reports: uint8 of shape (n, payload size)."""
+
+
+class Oracle(Protocol):
+    """A mechanism's other half: from payloads to counts. Immutable, without a device's code."""
+
+    @property
+    def cells(self) -> int:
+        """How many cells a report is counted in; of a pure mechanism, one for each value."""
+        ...
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of every payload."""
+        ...
+
+    def canonical(self, payloads: Payloads) -> NDArray[np.bool_]:
+        """Which payloads the mechanism can make: bool of shape (n,)."""
+        ...
+
+    def fold(self, payloads: Payloads) -> Counts:
+        """Count canonical payloads: int64 of shape (cells,), each in [0, n]."""
+        ...

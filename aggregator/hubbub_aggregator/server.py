@@ -1,0 +1,115 @@
+"""The aggregator's life: two listeners, one store, and a clean end.
+
+Devices reach the public listener alone: reports, catalogue, health. Estimates, closing
+rounds and reflection are on the private one.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from hubbub.contract import Bundle
+from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc
+from hubbub_aggregator.catalogue import Catalogue, RoundState
+from hubbub_aggregator.committer import Committer
+from hubbub_aggregator.counters import Counters
+from hubbub_aggregator.intake import Intake
+from hubbub_aggregator.keys import OpeningKey
+from hubbub_aggregator.listeners import Listeners
+from hubbub_aggregator.publish import Announcements
+from hubbub_aggregator.services.admin import AdminService
+from hubbub_aggregator.services.catalog import CatalogService
+from hubbub_aggregator.services.estimate import EstimateService
+from hubbub_aggregator.services.report import ReportService
+from hubbub_aggregator.store import Store, StoreError
+
+_log = logging.getLogger(__name__)
+
+# How often rounds whose time is over are closed, seconds.
+_TICK: Final = 1.0
+
+
+class Aggregator:
+    """A running aggregator, from `start` to `drain`."""
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        keys: Mapping[bytes, OpeningKey],
+        store: Store,
+        listeners: Listeners,
+        *,
+        clock: Callable[[], float],
+        publish_step: int,
+    ) -> None:
+        """`bundle` is in force in `store`; `keys` are exactly those it lists."""
+        self.counters: Final = Counters()
+        self._catalogue = Catalogue(bundle, store.metrics())
+        self._store = store
+        self._clock = clock
+        self._announcements = Announcements()
+        self._committer = Committer(store, self._announcements, clock)
+        intake = Intake(self._catalogue, keys, self._committer, self.counters, clock)
+        self._health = health.HealthServicer()
+        self._stopping = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, name="ticker", daemon=True)
+
+        self._public, self._private = listeners.public, listeners.private
+        report_pb2_grpc.add_ReportServiceServicer_to_server(ReportService(intake), self._public)
+        report_pb2_grpc.add_CatalogServiceServicer_to_server(
+            CatalogService(bundle.signed), self._public
+        )
+        estimates = EstimateService(
+            self._catalogue, store, self._announcements, clock, publish_step=publish_step
+        )
+        admin = AdminService(self._catalogue, store, self._announcements, clock)
+        estimate_pb2_grpc.add_EstimateServiceServicer_to_server(estimates, self._private)
+        estimate_pb2_grpc.add_AdminServiceServicer_to_server(admin, self._private)
+        reflection.enable_server_reflection(_names(estimate_pb2), self._private)
+        for server in (self._public, self._private):
+            health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+
+    def start(self) -> None:
+        """Answer calls, from now on."""
+        self._ticker.start()
+        self._public.start()
+        self._private.start()
+        for service in ("", *_names(report_pb2), *_names(estimate_pb2)):
+            self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+
+    def drain(self, grace: float) -> None:
+        """Finish what is in hand, within `grace` seconds, and stop. The store is closed."""
+        self._health.enter_graceful_shutdown()
+        self._stopping.set()
+        self._announcements.end()
+        for stopped in [self._public.stop(grace), self._private.stop(grace)]:
+            stopped.wait()
+        self._committer.close()
+        if self._ticker.is_alive():
+            self._ticker.join()
+        self._store.close()
+
+    def _tick(self) -> None:
+        while not self._stopping.wait(_TICK):
+            try:
+                self.close_due_rounds()
+            except StoreError as error:
+                _log.error("cannot close a round now: %s", error)
+
+    def close_due_rounds(self) -> None:
+        """Close, and so publish, every round whose time is over. Raises StoreError."""
+        now = self._clock()
+        for digest, number in self._store.open_rounds():
+            metric = self._catalogue.by_digest[digest]
+            if metric.state(number, now) is RoundState.CLOSED:
+                self._store.close_round(digest, number, now=now)
+                self._announcements.announce()
+
+
+def _names(module: Any) -> list[str]:
+    """The full names of a generated module's services."""
+    return [service.full_name for service in module.DESCRIPTOR.services_by_name.values()]

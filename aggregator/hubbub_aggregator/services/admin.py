@@ -1,0 +1,55 @@
+"""AdminService: what an operator may do to a running collection."""
+
+from collections.abc import Callable
+
+import grpc
+
+from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
+from hubbub_aggregator.catalogue import Catalogue, RoundState
+from hubbub_aggregator.publish import Announcements
+from hubbub_aggregator.refusals import Refused, answering
+from hubbub_aggregator.services.lookup import find_metric, require_round
+from hubbub_aggregator.store import Store
+
+
+class AdminService(estimate_pb2_grpc.AdminServiceServicer):
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        store: Store,
+        announcements: Announcements,
+        clock: Callable[[], float],
+    ) -> None:
+        self._catalogue = catalogue
+        self._store = store
+        self._announcements = announcements
+        self._clock = clock
+
+    def CloseRound(
+        self, request: estimate_pb2.CloseRoundRequest, context: grpc.ServicerContext
+    ) -> estimate_pb2.CloseRoundResponse:
+        with answering(context):
+            return self._close_round(request)
+
+    def _close_round(
+        self, request: estimate_pb2.CloseRoundRequest
+    ) -> estimate_pb2.CloseRoundResponse:
+        metric = find_metric(self._catalogue, request.metric)
+        now = self._clock()
+        newest = metric.newest_opened(now)
+        number = request.round if request.HasField("round") else newest
+        if number is None:
+            raise Refused(
+                grpc.StatusCode.FAILED_PRECONDITION,
+                f"no round of metric {request.metric!r} has opened yet",
+            )
+        if metric.state(require_round(metric, number), now) is RoundState.NOT_OPEN:
+            raise Refused(
+                grpc.StatusCode.FAILED_PRECONDITION,
+                f"round {number} of metric {request.metric!r} has not opened yet",
+            )
+        closed = self._store.close_round(metric.digest, number, now=now)
+        self._announcements.announce()
+        return estimate_pb2.CloseRoundResponse(
+            round=number, n=closed.n, closed_now=closed.closed_now
+        )

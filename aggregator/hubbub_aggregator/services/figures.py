@@ -1,0 +1,35 @@
+"""From a snapshot to the figures that readers get."""
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from hubbub.v1 import estimate_pb2
+from hubbub_aggregator.catalogue import CataloguedMetric
+from hubbub_aggregator.store import Snapshot
+
+if TYPE_CHECKING:
+    from hubbub_aggregator.intervals import Target
+
+
+def figures(
+    metric: CataloguedMetric, snapshot: Snapshot | None, target: "Target", level: float
+) -> list[estimate_pb2.ValueEstimate]:
+    """One message for each value, in the domain's order; without a snapshot, no figures."""
+    labels = metric.metric.domain.labels
+    if snapshot is None:
+        return [estimate_pb2.ValueEstimate(value=label) for label in labels]
+    # Imported here: scipy is a third of a restart, and devices wait for none of it.
+    from hubbub_aggregator.estimate import estimate
+
+    counts = snapshot.tally.cells
+    shares = estimate(
+        metric.metric.mechanism.support, counts, snapshot.tally.n, target=target, level=level
+    )
+    # The arrays of an Estimate carry the message's names. A domain may have 65,536 values,
+    # so each array becomes Python's numbers at once.
+    columns: dict[str, list[Any]] = {"value": list(labels), "count": counts.tolist()}
+    columns |= {field.name: getattr(shares, field.name).tolist() for field in fields(shares)}
+    return [
+        estimate_pb2.ValueEstimate(**dict(zip(columns, row, strict=True)))
+        for row in zip(*columns.values(), strict=True)
+    ]

@@ -1,0 +1,101 @@
+"""Settings of `hubbub serve`: flags over environment over hubbub.toml over defaults."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+PREFIX: Final = "HUBBUB_"
+
+_Address = Annotated[str, Field(pattern=r"^(\[[^\]]+\]|[^:\[\]]+):[0-9]{1,5}$")]
+
+
+class SettingsError(Exception):
+    """A setting that is unknown or out of range; the message names it."""
+
+
+class PublishSettings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    step: Annotated[int, Field(ge=1)] = 100
+    """New reports that a snapshot waits for while its round is open."""
+
+
+class Settings(BaseSettings):
+    """Everything a person can set, with the defaults of one machine."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    listen: _Address = "[::]:7443"
+    """Where devices reach it: every address of the machine, IPv4 included."""
+    private_listen: _Address = "127.0.0.1:7444"
+    """Where estimates are read and rounds are closed."""
+    private_tls: bool = False
+    """TLS on the private listener too, for clients with a certificate from the keys folder's CA."""
+    store: str = "sqlite:///hubbub.sqlite3"
+    """A URL, or a plain path."""
+    keys: Path = Path("keys")
+    publish: PublishSettings = PublishSettings()
+    threads: Annotated[int, Field(ge=1, le=1024)] = 64
+    """Requests that are worked on at once."""
+
+
+def load_settings(flags: Mapping[str, Any], config: Path | None) -> Settings:
+    """Merge the sources. Raises SettingsError.
+
+    `flags` holds only what was given; `config` is a TOML file with the same names.
+    """
+    file = {} if config is None else _read_toml(config)
+
+    class Merged(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return init_settings, env_settings, InitSettingsSource(settings_cls, file)
+
+    _require_known_variables()
+    try:
+        return Merged(**flags)
+    except ValidationError as error:
+        raise SettingsError("; ".join(_sentence(dict(found)) for found in error.errors())) from None
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise SettingsError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not TOML: {error}") from None
+
+
+def _require_known_variables() -> None:
+    """Refuse a misspelt variable, which would be ignored; nested names are checked later."""
+    for variable in os.environ:
+        name = variable.removeprefix(PREFIX).partition("__")[0].lower()
+        if variable.startswith(PREFIX) and name not in Settings.model_fields:
+            raise SettingsError(f"unknown setting {variable} in the environment")
+
+
+def _sentence(error: dict[str, Any]) -> str:
+    name = ".".join(map(str, error["loc"]))
+    if error["type"] == "extra_forbidden":
+        return f"unknown setting {name!r}"
+    return f"setting {name!r}: {error['msg'][0].lower()}{error['msg'][1:]}"

@@ -1,0 +1,37 @@
+"""What opening or using a store can meet. Each sentence says which store, and what to do."""
+
+
+class StoreError(Exception):
+    """The base of all of them."""
+
+    def __init__(self, location: str, reason: str) -> None:
+        super().__init__(f"store {location}: {reason}")
+        self.location = location
+        self.reason = reason
+
+
+class StoreUnavailable(StoreError):
+    """Cannot be written or read now: rights, a full disk, a missing folder, a lock."""
+
+
+class StoreDamaged(StoreError):
+    """Holds something it cannot hold. Never mended by starting afresh."""
+
+
+class NotAStore(StoreError):
+    """A database that something else made."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(location, "is not a Hubbub store; give --store another path")
+
+
+class NewerSchema(StoreError):
+    """Made by a later version of Hubbub."""
+
+    def __init__(self, location: str, known: int, found: int) -> None:
+        super().__init__(
+            location,
+            f"has schema {found}, and this version knows only up to {known}; run a newer Hubbub",
+        )
+        self.known = known
+        self.found = found

@@ -1,0 +1,86 @@
+"""The tables. Every statement on them is written for SQLite and PostgreSQL alike."""
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+# Counts up with every change of a table; a store says which one it has.
+SCHEMA_VERSION: Final = 1
+
+metadata: Final = MetaData()
+
+# One row.
+store: Final = Table("hubbub_store", metadata, Column("schema_version", Integer, nullable=False))
+
+# The bundle in force: one row, the highest revision seen.
+bundle: Final = Table(
+    "bundle",
+    metadata,
+    Column("operator", String, primary_key=True),
+    Column("revision", BigInteger, nullable=False),
+    Column("signed", LargeBinary, nullable=False),
+)
+
+# Every metric any bundle has listed; a name is bound to one digest for ever.
+contract: Final = Table(
+    "contract",
+    metadata,
+    Column("digest", LargeBinary, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("contract", LargeBinary, nullable=False),
+)
+
+# Rounds that have been sent a report, or were closed.
+round_: Final = Table(
+    "round",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("digest", ForeignKey("contract.digest"), nullable=False),
+    Column("number", Integer, nullable=False),
+    # Seconds since 1970-01-01 UTC; null while it takes reports.
+    Column("closed_at", Float),
+    UniqueConstraint("digest", "number"),
+)
+
+# What is counted, until the round closes: afterwards the round refuses, and ids have no use.
+report: Final = Table(
+    "report",
+    metadata,
+    Column("round_id", ForeignKey("round.id"), primary_key=True),
+    Column("report_id", LargeBinary, primary_key=True),
+    # The key is all there is to a row: one B-tree, not a table and an index.
+    sqlite_with_rowid=False,
+)
+
+# Each process writes rows of its own, so that processes never wait for each other's counts;
+# a round's tally is the sum of its rows.
+tally: Final = Table(
+    "tally",
+    metadata,
+    Column("round_id", ForeignKey("round.id"), primary_key=True),
+    Column("writer", BigInteger, primary_key=True),
+    Column("n", BigInteger, nullable=False),
+    Column("cells", LargeBinary, nullable=False),
+)
+
+# What readers see: the newest published state of a round.
+snapshot: Final = Table(
+    "snapshot",
+    metadata,
+    Column("round_id", ForeignKey("round.id"), primary_key=True),
+    Column("n", BigInteger, nullable=False),
+    Column("cells", LargeBinary, nullable=False),
+    # Seconds since 1970-01-01 UTC.
+    Column("as_of", Float, nullable=False),
+)

@@ -1,0 +1,294 @@
+"""What is counted, durably and exactly once.
+
+A commit makes three things durable in one transaction, or none of them: which reports were
+new, what they add to the tally, and, when it is due, the snapshot that readers see. Nothing
+here returns a count that is not in a snapshot.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, delete, func, select, update
+
+from hubbub.contract import Bundle, Metric
+from hubbub_aggregator.store import contracts, schema
+from hubbub_aggregator.store.engine import WRITES, open_engine, translated
+from hubbub_aggregator.store.errors import StoreDamaged
+from hubbub_aggregator.store.statements import insert
+from hubbub_aggregator.tally import Counts, Tally
+
+# Rounds, each with its snapshot if it has one.
+_WITH_SNAPSHOTS: Final = schema.round_.outerjoin(
+    schema.snapshot, schema.snapshot.c.round_id == schema.round_.c.id
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Reports of one metric and round, to be counted together."""
+
+    digest: bytes
+    round: int
+    ids: Sequence[bytes]
+    """16 bytes each, n of them."""
+    fold: Callable[[NDArray[np.bool_]], Counts]
+    """From which of the n reports to count, bool of shape (n,), to what they add to the cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit did."""
+
+    new: list[NDArray[np.bool_] | None]
+    """For each batch, which reports are counted now for the first time; None: closed round."""
+    published: bool
+    """Whether there is a new snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A fixed state of a round, the only one that readers see."""
+
+    tally: Tally
+    as_of: float
+    """When it was taken, seconds since 1970-01-01 UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What readers may know of a round."""
+
+    closed: bool
+    snapshot: Snapshot | None
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What closing a round came to."""
+
+    n: int
+    closed_now: bool
+    """False: it was closed before."""
+
+
+class Store:
+    """One database. Safe to use from many threads; several processes may share it."""
+
+    def __init__(self, location: str, *, writer: int, publish_step: int) -> None:
+        """Open or create it. Raises StoreError.
+
+        `writer` names this process, in [0, 2^63): a fresh random number. A snapshot is due
+        when it holds at least `publish_step` more reports than the one before.
+        """
+        self._engine = open_engine(location)
+        self._writing = self._engine.execution_options(**{WRITES: True})
+        self._writer = writer
+        self._publish_step = publish_step
+        self.location: Final = str(self._engine.url.database)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def adopt(self, bundle: Bundle) -> None:
+        """Put a verified bundle in force, and remember its metrics for ever.
+
+        Raises ForeignOperator, LowerRevision or ChangedContract, having changed nothing.
+        """
+        with translated(self.location), self._writing.begin() as connection:
+            contracts.adopt(connection, bundle)
+
+    def metrics(self) -> list[Metric]:
+        """Every metric that any bundle has listed, by name."""
+        with translated(self.location), self._engine.begin() as connection:
+            return contracts.metrics(connection, self.location)
+
+    # Counting
+
+    def commit(self, batches: Sequence[Batch], *, now: float) -> Committed:
+        """Count every report whose id the round does not hold yet; the first one wins.
+
+        When this returns, what it says is durable. Raises StoreError, having counted nothing.
+        `now` dates the snapshots it may take.
+        """
+        with translated(self.location), self._writing.begin() as connection:
+            new: list[NDArray[np.bool_] | None] = []
+            published = False
+            for batch in batches:
+                round_id = self._open_round(connection, batch.digest, batch.round)
+                if round_id is None:
+                    new.append(None)
+                    continue
+                mask = self._insert_ids(connection, round_id, batch.ids)
+                new.append(mask)
+                if mask.any():
+                    self._add(connection, round_id, Tally(int(mask.sum()), batch.fold(mask)))
+                    published |= self._publish_if_due(connection, round_id, now)
+        return Committed(new, published)
+
+    def close_round(self, digest: bytes, number: int, *, now: float) -> Closed:
+        """Take no more reports, publish what there is, and forget the ids. Idempotent."""
+        with translated(self.location), self._writing.begin() as connection:
+            round_id = self._open_round(connection, digest, number)
+            if round_id is None:
+                return Closed(self._published_n(connection, digest, number), closed_now=False)
+            tallies = self._tallies(connection, round_id)
+            if tallies:
+                self._publish(connection, round_id, tallies, now)
+            connection.execute(
+                update(schema.round_).where(schema.round_.c.id == round_id).values(closed_at=now)
+            )
+            connection.execute(delete(schema.report).where(schema.report.c.round_id == round_id))
+        return Closed(sum(tally.n for tally in tallies), closed_now=True)
+
+    def _open_round(self, connection: Connection, digest: bytes, number: int) -> int | None:
+        """The row of a round, made if need be and locked; None if the round is closed."""
+        table = schema.round_
+        query = (
+            select(table.c.id, table.c.closed_at)
+            .where(table.c.digest == digest, table.c.number == number)
+            .with_for_update()
+        )
+        row = connection.execute(query).one_or_none()
+        if row is None:
+            connection.execute(
+                insert(connection, table)
+                .values(digest=digest, number=number)
+                .on_conflict_do_nothing()
+            )
+            row = connection.execute(query).one()
+        return int(row.id) if row.closed_at is None else None
+
+    def _insert_ids(
+        self, connection: Connection, round_id: int, ids: Sequence[bytes]
+    ) -> NDArray[np.bool_]:
+        """Insert the ids, and tell which were not there: bool of shape (n,)."""
+        statement = (
+            insert(connection, schema.report)
+            .on_conflict_do_nothing()
+            .returning(schema.report.c.report_id)
+        )
+        rows = [{"round_id": round_id, "report_id": report_id} for report_id in ids]
+        inserted = set(connection.execute(statement, rows).scalars())
+        mask = np.zeros(len(ids), np.bool_)
+        for place, report_id in enumerate(ids):
+            # Of two equal ids in one batch, the first is the one that counts.
+            if report_id in inserted:
+                inserted.discard(report_id)
+                mask[place] = True
+        return mask
+
+    def _add(self, connection: Connection, round_id: int, more: Tally) -> None:
+        """Add to this writer's own row of the tally."""
+        table = schema.tally
+        own = connection.execute(
+            select(table.c.n, table.c.cells).where(
+                table.c.round_id == round_id, table.c.writer == self._writer
+            )
+        ).one_or_none()
+        tally = more if own is None else more + self._tally(own.n, own.cells)
+        row = {"n": tally.n, "cells": tally.to_bytes()}
+        connection.execute(
+            insert(connection, table)
+            .values(round_id=round_id, writer=self._writer, **row)
+            .on_conflict_do_update(index_elements=["round_id", "writer"], set_=row)
+        )
+
+    # Publishing
+
+    def _publish_if_due(self, connection: Connection, round_id: int, now: float) -> bool:
+        counted = select(func.sum(schema.tally.c.n)).where(schema.tally.c.round_id == round_id)
+        shown = select(schema.snapshot.c.n).where(schema.snapshot.c.round_id == round_id)
+        n = int(connection.execute(counted).scalar_one())
+        last = connection.execute(shown).scalar_one_or_none() or 0
+        if n < last + self._publish_step:
+            return False
+        self._publish(connection, round_id, self._tallies(connection, round_id), now)
+        return True
+
+    def _tallies(self, connection: Connection, round_id: int) -> list[Tally]:
+        """Every writer's tally of a round."""
+        table = schema.tally
+        query = select(table.c.n, table.c.cells).where(table.c.round_id == round_id)
+        return [self._tally(row.n, row.cells) for row in connection.execute(query)]
+
+    def _publish(
+        self, connection: Connection, round_id: int, tallies: Sequence[Tally], now: float
+    ) -> None:
+        total = reduce(add, tallies)
+        row = {"n": total.n, "cells": total.to_bytes(), "as_of": now}
+        connection.execute(
+            insert(connection, schema.snapshot)
+            .values(round_id=round_id, **row)
+            .on_conflict_do_update(index_elements=["round_id"], set_=row)
+        )
+
+    # Reading
+
+    def open_rounds(self) -> list[tuple[bytes, int]]:
+        """Digest and number of every round that was sent a report and is not closed."""
+        table = schema.round_
+        query = select(table.c.digest, table.c.number).where(table.c.closed_at.is_(None))
+        with translated(self.location), self._engine.begin() as connection:
+            return [(row.digest, row.number) for row in connection.execute(query)]
+
+    def rounds(self, digest: bytes) -> dict[int, tuple[bool, int]]:
+        """For every round with a row: whether it is closed, and n of its newest snapshot."""
+        query = (
+            select(schema.round_.c.number, schema.round_.c.closed_at, schema.snapshot.c.n)
+            .select_from(_WITH_SNAPSHOTS)
+            .where(schema.round_.c.digest == digest)
+        )
+        with translated(self.location), self._engine.begin() as connection:
+            return {
+                row.number: (row.closed_at is not None, row.n or 0)
+                for row in connection.execute(query)
+            }
+
+    def newest_published(self, digest: bytes) -> int | None:
+        """The last round that has a snapshot."""
+        query = (
+            select(func.max(schema.round_.c.number))
+            .join_from(schema.round_, schema.snapshot)
+            .where(schema.round_.c.digest == digest)
+        )
+        with translated(self.location), self._engine.begin() as connection:
+            newest: int | None = connection.execute(query).scalar_one()
+        return newest
+
+    def published(self, digest: bytes, number: int) -> Published | None:
+        """What readers may know of a round; None: nobody sent it a report or closed it."""
+        query = (
+            select(schema.round_.c.closed_at, schema.snapshot)
+            .select_from(_WITH_SNAPSHOTS)
+            .where(schema.round_.c.digest == digest, schema.round_.c.number == number)
+        )
+        with translated(self.location), self._engine.begin() as connection:
+            row = connection.execute(query).one_or_none()
+        if row is None:
+            return None
+        snapshot = None
+        if row.n is not None:
+            snapshot = Snapshot(self._tally(row.n, row.cells), row.as_of)
+        return Published(row.closed_at is not None, snapshot)
+
+    def _published_n(self, connection: Connection, digest: bytes, number: int) -> int:
+        query = (
+            select(schema.snapshot.c.n)
+            .select_from(_WITH_SNAPSHOTS)
+            .where(schema.round_.c.digest == digest, schema.round_.c.number == number)
+        )
+        return connection.execute(query).scalar_one() or 0
+
+    def _tally(self, n: int, cells: bytes) -> Tally:
+        try:
+            return Tally.from_bytes(n, cells)
+        except ValueError as error:
+            raise self._damaged(f"a tally is {error}") from error
+
+    def _damaged(self, what: str) -> StoreDamaged:
+        return StoreDamaged(self.location, f"is damaged ({what}); restore it from a backup")

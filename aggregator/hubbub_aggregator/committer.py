@@ -46,6 +46,7 @@ class Committer:
         self._condition = threading.Condition()
         self._waiting: list[Reports] = []
         self._closing = False
+        self._failing = False
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
         self._thread.start()
 
@@ -81,12 +82,25 @@ class Committer:
             try:
                 self._commit(group)
             except StoreError as error:
-                _log.error("%s", error)
+                self._report_failure(str(error))
                 _fail(group, error)
             except Exception:
                 # A fault in one commit must not leave every later caller waiting for ever.
                 _log.exception("a commit failed")
                 _fail(group, StoreUnavailable(self._store.location, "a commit failed"))
+            else:
+                self._report_recovery()
+
+    def _report_failure(self, sentence: str) -> None:
+        # Once, not with every group: a log may be on the very disk that is full.
+        if not self._failing:
+            _log.error("nothing is counted now: %s", sentence)
+        self._failing = True
+
+    def _report_recovery(self) -> None:
+        if self._failing:
+            _log.warning("reports are counted again")
+        self._failing = False
 
     def _commit(self, group: list[Reports]) -> None:
         together: dict[tuple[bytes, int], list[Reports]] = {}

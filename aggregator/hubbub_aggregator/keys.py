@@ -13,6 +13,7 @@ Every private file is created with mode 0600 and never overwritten.
 import datetime
 import ipaddress
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,7 @@ from hubbub.sealing import SUITES
 # The CA lives as long as devices pin it; what it signs is renewed yearly, with a month to spare.
 _CA_DAYS: Final = 3650
 _CERTIFICATE_DAYS: Final = 397
+_HOST_NAME: Final = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9-]{0,62}\.?){1,8}")
 _LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
 _PEM_END: Final = b"-----END PRIVATE KEY-----\n"
@@ -73,6 +75,7 @@ class OpeningKey:
 
 def create_keys(folder: Path, hosts: Sequence[str], *, hybrid: bool, now: float) -> None:
     """Fill a new folder. Raises KeysError if it holds an operator's keys already."""
+    _general_names(hosts)  # before anything is written
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if (folder / "operator.key").exists():
         raise KeysError(
@@ -221,10 +224,9 @@ def _general_names(hosts: Iterable[str]) -> list[x509.GeneralName]:
         try:
             names.append(x509.IPAddress(ipaddress.ip_address(host)))
         except ValueError:
-            try:
-                names.append(x509.DNSName(host))
-            except ValueError:
+            if not _HOST_NAME.fullmatch(host):
                 raise KeysError(f"{host!r} is neither a host name nor an IP address") from None
+            names.append(x509.DNSName(host))
     return names
 
 

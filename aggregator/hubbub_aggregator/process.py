@@ -4,6 +4,7 @@ import secrets
 import signal
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -39,7 +40,6 @@ def run(
 
     Raises CommandError, BundleError or KeysError if anything is not as it must be.
     """
-    stop = _stop_signal()
     _require_upb()
     bundle = Bundle.load(path, operator_key=read_operator_key(settings.keys))
     keys = _opening_keys(bundle, settings.keys)
@@ -48,14 +48,21 @@ def run(
         # put its bundle in force under the one that runs.
         listeners = _take_addresses(settings, insecure_loopback, clock())
         step = settings.publish.step
-        store = Store(settings.store, writer=secrets.randbits(63), publish_step=step)
-        store.adopt(bundle)
-        aggregator = Aggregator(bundle, keys, store, listeners, clock=clock, publish_step=step)
+        with closing(
+            Store(settings.store, writer=secrets.randbits(63), publish_step=step)
+        ) as store:
+            store.adopt(bundle)
+            aggregator = Aggregator(bundle, keys, store, listeners, clock=clock, publish_step=step)
+            _introduce(bundle, listeners, store)
+            if not insecure_loopback or settings.private_tls:
+                _say(_expiry(settings.keys, clock()))
+            _serve_until_told(aggregator)
     except (AddressTaken, StoreError) as error:
         raise CommandError(str(error)) from None
-    _introduce(bundle, listeners, store)
-    if not insecure_loopback or settings.private_tls:
-        _say(_expiry(settings.keys, clock()))
+
+
+def _serve_until_told(aggregator: Aggregator) -> None:
+    stop = _stop_signal()
     aggregator.start()
     _say("ready")
     stop.wait()

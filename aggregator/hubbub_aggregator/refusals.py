@@ -12,7 +12,6 @@ from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
-from hubbub.transport import PUSHBACK_KEY, REASON_KEY
 from hubbub.v1 import report_pb2
 from hubbub_aggregator.store import StoreError
 
@@ -55,7 +54,6 @@ class ReportsRefused(Refused):
 
     def __init__(self, reason: report_pb2.RefusalReason.ValueType, message: str) -> None:
         self.reason = reason
-        self.pushback = _RETRY.get(reason)
         info = ErrorInfo(reason=report_pb2.RefusalReason.Name(reason), domain=DOMAIN)
         retry = [_retry_info(_RETRY[reason])] if reason in _RETRY else []
         super().__init__(_CODES[reason], message, info, *retry)
@@ -90,20 +88,4 @@ def _abort(context: grpc.ServicerContext, refused: Refused) -> None:
         packed = Any()
         packed.Pack(detail)
         status.details.append(packed)
-    answer = rpc_status.to_status(status)
-    context.set_trailing_metadata((*answer.trailing_metadata, *_for_devices(refused)))
-    context.abort(answer.code, answer.details)
-
-
-def _for_devices(refused: Refused) -> list[tuple[str, str]]:
-    """The reason and gRPC's own push-back once more, as plain metadata.
-
-    A device reads these; the rich error's messages would cost it another library.
-    """
-    if not isinstance(refused, ReportsRefused):
-        return []
-    reason = report_pb2.RefusalReason.Name(refused.reason).removeprefix("REFUSAL_REASON_")
-    metadata = [(REASON_KEY, reason)]
-    if refused.pushback is not None:
-        metadata.append((PUSHBACK_KEY, str(refused.pushback * 1000)))
-    return metadata
+    context.abort_with_status(rpc_status.to_status(status))

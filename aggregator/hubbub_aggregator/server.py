@@ -82,7 +82,7 @@ class Aggregator:
             self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
 
     def drain(self, grace: float) -> None:
-        """Finish what is in hand, within `grace` seconds, and stop. The store is closed."""
+        """Finish what is in hand, within `grace` seconds, and stop."""
         self._health.enter_graceful_shutdown()
         self._stopping.set()
         self._announcements.end()
@@ -91,7 +91,6 @@ class Aggregator:
         self._committer.close()
         if self._ticker.is_alive():
             self._ticker.join()
-        self._store.close()
 
     def _tick(self) -> None:
         while not self._stopping.wait(_TICK):

@@ -10,6 +10,7 @@ from hubbub.statement import fate, statement
 
 EXIT_NOT_STORED = 1
 EXIT_UNUSABLE = 2
+EXIT_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # What can go wrong here is about files and options: a value is never in it.
         print(f"hubbub: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -73,7 +76,7 @@ def _record(options: argparse.Namespace) -> int:
         state_dir=options.state_dir,
         budgets=budgets,
     ) as client:
-        outcome = client.metric(options.metric).record(sys.stdin.readline().rstrip("\r\n"))
+        outcome = client.metric(options.metric).record(_value())
         print(outcome)
         if not outcome:
             return EXIT_NOT_STORED
@@ -81,12 +84,16 @@ def _record(options: argparse.Namespace) -> int:
     if delivered:
         print(_with_ledger(options.state_dir, lambda ledger: fate(ledger, options.metric)))
     else:
-        print(
-            "the aggregator could not be reached; the report stays here, and is sent at the next "
-            "start",
-            file=sys.stderr,
-        )
+        print("not sent yet; the report stays here, and leaves at the next start", file=sys.stderr)
     return 0
+
+
+def _value() -> str:
+    """One line of standard input. What is not text is no label, and the error must not quote it."""
+    line = sys.stdin.buffer.readline() if sys.stdin is not None else b""
+    if not line:
+        raise ValueError("there is no value on standard input")
+    return line.decode(sys.stdin.encoding, errors="replace").rstrip("\r\n")
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike, fsdecode
-from typing import Final, Self
+from typing import Final, Self, cast
 
 from hubbub import forks, randomness
 from hubbub.contract import Bundle, Metric, is_name, operator_key_bytes, read_metric
@@ -31,10 +31,17 @@ log.addHandler(logging.NullHandler())
 # How long closing may wait for a report that is under way.
 _CLOSE_SECONDS: Final = 2.0
 
+_NOT_CHARGED: Final = {
+    Charge.ALREADY_ANSWERED: Outcome.ALREADY_ANSWERED,
+    Charge.BUDGET_SPENT: Outcome.BUDGET_SPENT,
+}
+
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
 # Stands for any value that is not text: no label equals it.
 _NO_LABEL: Final = ""
+# The text of a subclass of str, whose own str() may differ: an enumeration's is its name.
+_plain: Final = str.__str__
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,7 @@ class Client:
         self._lock = threading.RLock()
         self._counts = dict.fromkeys(Outcome, 0)
         self._closed = False
-        forks.watch(self._lock, self._after_fork)
+        forks.watch(self, self._lock, Client._after_fork)
         self._ledger = Ledger.open(None if state_dir is None else fsdecode(state_dir))
         try:
             self._ledger.adopt(self._bundle, keys, self._budgets)
@@ -247,27 +254,26 @@ class Client:
             log.warning("the upload could not start: %s", type(error).__name__)
 
     def _try_to_record(self, metric: Metric, value: object) -> Outcome:
-        if self._closed:
-            return Outcome.CLIENT_CLOSED
-        if not self.enabled:
-            return Outcome.COLLECTION_OFF
+        if self._closed or not self.enabled:
+            return self._off()
         now = self._clock()
         round_number = metric.schedule.round_at(now)
         if round_number is None:
             return Outcome.NOT_ASKED_NOW
         index, inside = self._index(metric, value)
         with self._ledger.charging(metric, round_number, self._budgets[metric.source]) as answer:
-            # Asked again where turning it off has to wait: what comes after that is not stored.
+            # Asked again where turning it off has to wait: what comes after is not stored.
             if not self.enabled:
-                return Outcome.COLLECTION_OFF
-            if answer.charge is Charge.ALREADY_ANSWERED:
-                return Outcome.ALREADY_ANSWERED
-            if answer.charge is Charge.BUDGET_SPENT:
-                return Outcome.BUDGET_SPENT
+                return self._off()
+            if answer.charge is not Charge.CHARGED:
+                return _NOT_CHARGED[answer.charge]
             report_id = self._source.digits(REPORT_ID_BYTES)
             payload = metric.mechanism.randomise(index, self._source)
             answer.store(report_id + payload, int(now))
         return Outcome.STORED if inside else Outcome.STORED_OUTSIDE_DOMAIN
+
+    def _off(self) -> Outcome:
+        return Outcome.CLIENT_CLOSED if self._closed else Outcome.COLLECTION_OFF
 
     def _index(self, metric: Metric, value: object) -> tuple[int, bool]:
         """The value's index, or its stand-in's; and whether it was in the domain."""
@@ -275,9 +281,8 @@ class Client:
         # Drawn for every value, so that a stand-in costs the same as any other.
         chance = self._source.below(domain.k)
         stand_in = chance if domain.other is None else domain.other
-        # An enumeration's text members hash by their names; their text is what was meant. Only
-        # the type is asked, never the value: an object may run code of its own when it is.
-        label = str.__str__(value) if issubclass(type(value), str) else _NO_LABEL
+        # Of an object only the type is asked: anything else might run code of its own.
+        label = _plain(cast(str, value)) if issubclass(type(value), str) else _NO_LABEL
         key = None if value is None else label
         return domain.indices.get(key, stand_in), key in domain.indices
 

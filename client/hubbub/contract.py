@@ -13,7 +13,13 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from hubbub.canonical import NotCanonical, Reader
-from hubbub.errors import BadSignature, InvalidContract, MalformedBundle, PrivacyNotProved
+from hubbub.errors import (
+    BadSignature,
+    InvalidContract,
+    InvalidOperatorKey,
+    MalformedBundle,
+    PrivacyNotProved,
+)
 from hubbub.exact import Certificate, Epsilon
 from hubbub.limits import (
     MAX_BUNDLE_BYTES,
@@ -225,12 +231,9 @@ def is_name(text: object) -> bool:
 
 
 def operator_key_bytes(text: str) -> bytes:
-    """Return the 32 bytes of "ed25519:<64 hex digits>"; raises ValueError."""
+    """Return the 32 bytes of "ed25519:<64 hex digits>"; raises InvalidOperatorKey."""
     if not _OPERATOR_KEY.fullmatch(text):
-        raise ValueError(
-            'an operator key is "ed25519:" and 64 hexadecimal digits, the line in operator.pub, '
-            f"not {text[:80]!r}"
-        )
+        raise InvalidOperatorKey(text)
     return bytes.fromhex(text.removeprefix("ed25519:"))
 
 

@@ -10,6 +10,17 @@ class HubbubError(Exception):
     """The base of all of them."""
 
 
+class InvalidOperatorKey(HubbubError, ValueError):
+    """An operator key that is not written as operator.pub has it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            'an operator key is "ed25519:" and 64 hexadecimal digits, the line in operator.pub, '
+            f"not {text[:80]!r}"
+        )
+        self.text = text
+
+
 class BundleError(HubbubError):
     """A bundle that cannot be trusted or read."""
 

@@ -20,6 +20,9 @@ CHARGE_UNIT: Final = 10**12
 # Realised ε is shown rounded up at this many decimals.
 REALISED_DECIMALS: Final = 18
 
+# What `exponential` brackets: far above every ceiling, and still cheap to reckon with.
+_LARGEST: Final = 128
+
 _DECIMAL: Final = r"(?:0|[1-9][0-9]{0,5})(?:\.[0-9]{1,12})?"
 _EPSILON: Final = re.compile(rf"(ln ?)?({_DECIMAL})", re.ASCII)
 
@@ -44,12 +47,14 @@ class Epsilon:
     number: Fraction
     """ε itself, or e^ε if `logarithm`."""
     logarithm: bool
+    charge: int
+    """What one report costs, in units of 10^-12, rounded up."""
 
     @classmethod
     def parse(cls, text: str) -> "Epsilon":
         """Read "1", "0.50" or "ln 3" (at most 12 decimals), exactly.
 
-        Raises ValueError if it is anything else, or if ε is not positive.
+        Raises ValueError if it is anything else, or if ε is not positive or above 128.
         """
         match = _EPSILON.fullmatch(text)
         if match is None:
@@ -64,14 +69,11 @@ class Epsilon:
         number = Fraction(digits)
         if number <= (1 if logarithm else 0):
             raise ValueError(f"ε must be positive, not {text!r}")
-        return cls(f"ln {digits}" if logarithm else digits, number, logarithm)
-
-    @property
-    def charge(self) -> int:
-        """What one report costs, in units of 10^-12, rounded up."""
-        if self.logarithm:
-            return logarithm_rounded_up(self.number, CHARGE_UNIT)
-        return int(self.number * CHARGE_UNIT)
+        if not logarithm and number > _LARGEST:
+            raise ValueError(f"ε must be at most {_LARGEST}, not {text!r}")
+        if logarithm:
+            return cls(f"ln {digits}", number, True, logarithm_rounded_up(number, CHARGE_UNIT))
+        return cls(digits, number, False, int(number * CHARGE_UNIT))
 
     @property
     def decimal(self) -> str:
@@ -151,7 +153,7 @@ def logarithm_rounded_up(ratio: Fraction, unit: int) -> int:
     """Return the smallest integer c with ratio ≤ e^(c/unit), for 1 ≤ ratio < e^128."""
     if ratio == 1:
         return 0
-    low, high = 0, 128 * unit
+    low, high = 0, _LARGEST * unit
     while high - low > 1:
         middle = (low + high) // 2
         exponent = Fraction(middle, unit)

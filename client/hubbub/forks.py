@@ -8,38 +8,42 @@ Nobody else ever holds two of these locks, so taking them all cannot block.
 import os
 import threading
 from collections.abc import Callable
-from typing import Final
-from weakref import WeakMethod
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
-# What to do in the child, and the lock to hold meanwhile.
-_watched: Final[dict[WeakMethod[Callable[[], None]], "threading.RLock"]] = {}
+Renew = Callable[[Any], None]
+# By owner: the lock, and what to do in the child.
+_watched: Final[WeakKeyDictionary[object, tuple["threading.RLock", Renew]]] = WeakKeyDictionary()
 # Taken before a fork, for the child and the parent to let go of. One thread forks at a time.
-_held: Final[list[tuple[Callable[[], None] | None, "threading.RLock"]]] = []
+_held: Final[list[tuple[object, "threading.RLock", Renew]]] = []
 _forking: Final = threading.RLock()
 
 
-def watch(lock: "threading.RLock", in_child: Callable[[], None]) -> None:
-    """At every fork hold `lock`, and call `in_child`, a method, as long as its object lives."""
-    _watched[WeakMethod(in_child, _watched.pop)] = lock
+def watch(owner: object, lock: "threading.RLock", renew: Renew) -> None:
+    """At every fork hold `lock`, and call renew(owner) in the child, as long as it lives."""
+    _watched[owner] = (lock, renew)
 
 
 def _before() -> None:
     _forking.acquire()
-    for reference, lock in tuple(_watched.items()):
-        lock.acquire()
-        _held.append((reference(), lock))
+    for reference in _watched.keyrefs():
+        owner = reference()
+        if owner is not None:
+            lock, renew = _watched[owner]
+            lock.acquire()
+            _held.append((owner, lock, renew))
 
 
 def _in_parent() -> None:
     while _held:
-        _held.pop()[1].release()
+        _, lock, _ = _held.pop()
+        lock.release()
     _forking.release()
 
 
 def _in_child() -> None:
-    for renew, _ in _held:
-        if renew is not None:
-            renew()
+    for owner, _, renew in _held:
+        renew(owner)
     _in_parent()
 
 

@@ -77,7 +77,7 @@ class Ledger:
         self._path = path
         # Re-entrant: a signal handler may find its own thread in here, and must not wait for it.
         self._lock = threading.RLock()
-        forks.watch(self._lock, self._after_fork)
+        forks.watch(self, self._lock, Ledger._after_fork)
 
     @classmethod
     def open(cls, state_dir: str | None) -> "Ledger":

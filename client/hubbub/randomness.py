@@ -50,9 +50,7 @@ def uniform_below(source: Source, n: int) -> int:
 class SystemSource:
     """The operating system's generator (`os.urandom`); raises OSError if it has none."""
 
-    @property
-    def base(self) -> int:
-        return 256
+    base: int = 256
 
     def digits(self, count: int) -> bytes:
         return os.urandom(count)

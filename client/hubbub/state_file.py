@@ -137,8 +137,10 @@ def state_errors(path: str) -> Generator[None]:
         yield
     except sqlite3.ProgrammingError:
         raise StateUnavailable(path, "it is closed") from None
+    except UnicodeError:
+        raise StateCorrupt(path, "it is damaged: text in it is not UTF-8") from None
     except sqlite3.Error as error:
-        # Text that is not UTF-8 is found by Python, and has no code.
+        # Without a code: found by Python's module, in what SQLite gave it.
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         if code & 0xFF in _DAMAGE:
             raise StateCorrupt(path, f"it is damaged: {error}") from None

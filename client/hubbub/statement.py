@@ -6,7 +6,7 @@ from typing import Final
 from hubbub.contract import Metric, parse_metric
 from hubbub.exact import Epsilon, charge_text
 from hubbub.ledger import Entry, Ledger, Status
-from hubbub.limits import REPORT_ID_BYTES
+from hubbub.limits import MAX_CHARGE_PER_DEVICE, REPORT_ID_BYTES
 
 _WHO_SEES_WHAT: Final = """\
 Who can see what
@@ -36,7 +36,7 @@ def statement(ledger: Ledger) -> str:
     ]
     sections = [
         "\n".join([*operators, _sources(entries, budgets)]),
-        *(_metric_section(metric, entries) for metric in metrics),
+        *(_metric_section(metric, entries, budgets) for metric in metrics),
         _WHO_SEES_WHAT,
     ]
     return "\n\n".join(sections)
@@ -46,9 +46,8 @@ def _sources(entries: list[Entry], budgets: dict[str, int]) -> str:
     """What each source has given away, and what it may still."""
     lines: list[str] = []
     for source in sorted({*budgets, *(entry.source for entry in entries)}):
-        spent = sum(entry.charge for entry in entries if entry.source == source)
+        spent, left = _account(source, entries, budgets)
         allowed = budgets.get(source, 0)
-        left = max(0, allowed - spent)
         most = Epsilon.parse(charge_text(max(spent, allowed)))
         lines.append(
             f"Source {source!r}: ε {charge_text(spent)} spent, {charge_text(left)} left of "
@@ -57,9 +56,18 @@ def _sources(entries: list[Entry], budgets: dict[str, int]) -> str:
     return "\n".join(lines)
 
 
-def _metric_section(metric: Metric, entries: list[Entry]) -> str:
+def _account(source: str, entries: list[Entry], budgets: dict[str, int]) -> tuple[int, int]:
+    """What a source has spent, and what it has left; all sources together have a limit too."""
+    spent = sum(entry.charge for entry in entries if entry.source == source)
+    all_spent = sum(entry.charge for entry in entries)
+    left = min(budgets.get(source, 0) - spent, MAX_CHARGE_PER_DEVICE - all_spent)
+    return spent, max(0, left)
+
+
+def _metric_section(metric: Metric, entries: list[Entry], budgets: dict[str, int]) -> str:
     mine = [entry for entry in entries if entry.metric == metric.name]
     spent = sum(entry.charge for entry in mine)
+    _, left = _account(metric.source, entries, budgets)
     lines = [
         metric.name,
         f"  Question   {metric.question}",
@@ -68,7 +76,7 @@ def _metric_section(metric: Metric, entries: list[Entry]) -> str:
         f"  Mechanism  {metric.mechanism.name}, contract {metric.digest.hex()[:16]}…",
         f"  Privacy    ε {metric.epsilon.text} a report. {_in_words(metric.epsilon, 'one report')}",
         f"  Rounds     {metric.schedule.rounds}",
-        f"  Spent      ε {charge_text(spent)}",
+        f"  Spent      ε {charge_text(spent)}; its source has {charge_text(left)} left",
         f"  Reports    {len(mine) or 'none'}",
     ]
     return "\n".join([*lines, *(_report_line(metric, entry) for entry in mine)])

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from hubbub import forks
-from hubbub.canonical import NotCanonical, Reader
 
 if TYPE_CHECKING:
     import grpc
@@ -23,11 +22,10 @@ _OPTIONS: Final = (
     ("grpc.primary_user_agent", "hubbub"),
 )
 
-# gRPC's trailing metadata with an encoded google.rpc.Status.
-_DETAILS_KEY: Final = "grpc-status-details-bin"
-_ERROR_INFO: Final = "type.googleapis.com/google.rpc.ErrorInfo"
-_RETRY_INFO: Final = "type.googleapis.com/google.rpc.RetryInfo"
-_REASON_PREFIX: Final = "REFUSAL_REASON_"
+# Trailing metadata of a refusal: RefusalReason's name without its prefix, and gRPC's own key
+# for how long to wait.
+REASON_KEY: Final = "hubbub-refusal"
+PUSHBACK_KEY: Final = "grpc-retry-pushback-ms"
 
 
 class Refused(Exception):
@@ -72,7 +70,7 @@ class GrpcTransport:
         self._closed = False
         self._channel: grpc.Channel | None = None
         self._stub: report_pb2_grpc.ReportServiceStub | None = None
-        forks.watch(self._lock, self._after_fork)
+        forks.watch(self, self._lock, GrpcTransport._after_fork)
 
     def submit(
         self, digest: bytes, round_number: int, key_id: bytes, sealed: bytes, timeout: float
@@ -118,30 +116,9 @@ class GrpcTransport:
 
 def _refused(error: "grpc.RpcError") -> Refused:
     """What the aggregator said about its refusal; else what gRPC says."""
-    metadata = {item.key: item.value for item in error.trailing_metadata() or ()}
-    details = metadata.get(_DETAILS_KEY, b"")
-    try:
-        reason, pushback = _refusal(details if isinstance(details, bytes) else b"")
-    except NotCanonical:
-        reason, pushback = "", 0.0
-    return Refused(reason or error.code().name, pushback)
-
-
-def _refusal(status: bytes) -> tuple[str, float]:
-    """Reason ("" if there is none) and seconds to wait, from an encoded google.rpc.Status.
-
-    Its messages are in no package that a device has; what we need of them is five fields.
-    """
-    reader = Reader(status)
-    reader.uint(1)
-    reader.text(2)
-    reason, pushback = "", 0.0
-    for packed in reader.each(3):
-        detail = Reader(packed)
-        kind, content = detail.text(1), Reader(detail.octets(2))
-        if kind == _ERROR_INFO:
-            reason = content.text(1).removeprefix(_REASON_PREFIX)
-        elif kind == _RETRY_INFO:
-            delay = content.message(1)
-            pushback = 0.0 if delay is None else delay.uint(1) + delay.uint(2) / 1e9
-    return reason, pushback
+    metadata = {item.key: str(item.value) for item in error.trailing_metadata() or ()}
+    pushback = metadata.get(PUSHBACK_KEY, "")[:12]
+    return Refused(
+        metadata.get(REASON_KEY) or error.code().name,
+        int(pushback) / 1000 if pushback.isdecimal() else 0.0,
+    )

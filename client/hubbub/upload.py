@@ -68,7 +68,7 @@ class Uploader:
         self._thread: threading.Thread | None = None
         # Something was stored since the thread last looked.
         self._stored = False
-        forks.watch(self._lock, self._after_fork)
+        forks.watch(self, self._lock, Uploader._after_fork)
 
     def wake(self) -> None:
         """See to it that what waits is sent soon. Returns at once.

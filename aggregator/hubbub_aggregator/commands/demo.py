@@ -50,6 +50,7 @@ def demo(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-demo-")))
         bundle, path = _sign(people, folder)
         addresses = stack.enter_context(processes.aggregator(folder, path, folder / "keys"))
+        address = None
         if not headless:
             address = stack.enter_context(processes.page(addresses.private))
             print(f"The page: {address} (Ctrl-C ends everything)\n", flush=True)
@@ -72,7 +73,7 @@ def demo(
                 f"{people.count - delivered:,} devices could not deliver; "
                 f"{verdict.lost:,} reports lost, {verdict.doubled:,} doubled"
             )
-        if not headless:
+        if address is not None:
             print(f"\nThe page stays at {address}; Ctrl-C ends everything.", flush=True)
             _wait_for_the_end()
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
+from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands.private_call import (
     TIMEOUT,
     AggregatorOption,
@@ -79,6 +80,8 @@ def estimate(
     keys: KeysOption = None,
 ) -> None:
     """Print the unbiased estimates of a metric, and how sure they are."""
+    if not 0 < level < 1:
+        raise CommandError(f"--level is between 0 and 1, for example 0.95, not {level:g}")
     request = estimate_pb2.GetEstimatesRequest(
         metric=metric, round=round_number, target=_TARGETS[target], level=level
     )

@@ -72,9 +72,9 @@ def column_of(path: Path, column: str, epsilon: str) -> People:
     """
     rows = _read(path)
     if not rows or column not in rows[0]:
-        known = ", ".join(rows[0]) if rows else "no rows"
+        known = ", ".join(filter(None, rows[0])) if rows else "no rows"
         raise CommandError(f"{path} has no column {column!r}; it has {known}")
-    cells = [(row[column] or "").strip() for row in rows]
+    cells = [row[column].strip() for row in rows]
     values = sorted(set(cells) - {""}, key=_natural)
     metric = MetricDefinition(
         name="demo.column",
@@ -102,7 +102,8 @@ def _read(path: Path) -> list[dict[str, str]]:
             header = file.readline()
             file.seek(0)
             delimiter = max(",;\t", key=header.count)
-            return list(csv.DictReader(file, delimiter=delimiter))
+            # Cells that no column's name stands above are of no use here.
+            return list(csv.DictReader(file, delimiter=delimiter, restkey="", restval=""))
     except UnicodeDecodeError:
         raise CommandError(f"{path} is not UTF-8 text") from None
     except csv.Error as error:

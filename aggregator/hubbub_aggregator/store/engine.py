@@ -21,8 +21,8 @@ from hubbub_aggregator.store.errors import (
     StoreUnavailable,
 )
 
-# How long a statement waits for another process's transaction, seconds.
-_LOCK_WAIT: Final = 5.0
+# How long a transaction waits for another, seconds: closing a round of millions takes some.
+_LOCK_WAIT: Final = 20.0
 
 # Readers hold a connection for a moment each; there are fewer handler threads than this.
 _CONNECTIONS: Final = 128
@@ -55,7 +55,11 @@ def translated(location: str) -> Generator[None]:
     try:
         yield
     except (OperationalError, PoolTimeout) as error:
-        raise StoreUnavailable(location, f"cannot be used: {_reason(error)}") from error
+        raise StoreUnavailable(
+            location,
+            f"cannot be used ({_reason(error)}); is there space, and may this process write the "
+            f"file and its folder?",
+        ) from error
     except DatabaseError as error:
         raise StoreDamaged(
             location, f"is damaged ({_reason(error)}); restore it from a backup"

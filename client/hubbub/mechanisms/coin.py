@@ -3,7 +3,7 @@
 A coin comes up 1 when a uniform integer, written as `width` random digits, is less than its
 threshold. For many tosses the leading digit decides nearly always, so one digit a toss is
 drawn first and looked up in a table; only tosses whose digit equals the threshold's draw the
-next one. How many those are depends on the coins, never on a device's value.
+next one. How many those are follows one law, whatever the device's value.
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,318 @@
+"""The chart of a snapshot, as data: rows, a constant Vega-Lite specification, alternative text.
+
+Rows change with every snapshot and the specification does not, so the browser moves the marks
+instead of drawing the chart anew. Pure.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+from hubbub_dashboard import text
+from hubbub_dashboard.source import Estimates, Value
+
+Theme = Literal["light", "dark"]
+
+# More rows than this are not read but searched; the table has them all.
+MAX_ROWS: Final = 50
+
+# Named in the alternative text one by one; a listener has the table for the rest.
+_MAX_SPOKEN: Final = 8
+
+# Pixels; long charts are denser.
+_ROW_HEIGHT: Final = 52
+_DENSE_ROW_HEIGHT: Final = 42
+_MAX_AIRY_ROWS: Final = 12
+_AXIS_HEIGHT: Final = 34
+# Heights within a row, from 0 to 1: the middle of its texts, where they end, and the middle
+# of its marks with half the height of an interval's end caps.
+_TEXTS: Final = 0.28
+_TEXT_ENDS: Final = 0.48
+_MARKS: Final = 0.72
+_CAP: Final = 0.13
+# Below this many pixels a row's figures and its words do not fit beside its label.
+_NARROW: Final = 560
+
+
+class Order(Enum):
+    """How rows are arranged."""
+
+    LISTED = "As listed"
+    LARGEST = "Largest first"
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """Colours of one theme. Blue against grey is safe for every kind of colour blindness."""
+
+    ink: str
+    muted: str
+    paper: str
+    accent: str
+    grid: str
+
+
+PALETTES: Final[dict[Theme, Palette]] = {
+    "light": Palette("#1f2328", "#5f666d", "#fcfcfa", "#1b5e8c", "#e4e4de"),
+    "dark": Palette("#e6e8ea", "#9aa3ac", "#15181c", "#6db3e3", "#2b3138"),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """The values of a snapshot that are shown, in the order in which they are."""
+
+    values: tuple[Value, ...]
+    total: int
+    """How many there are."""
+    simultaneous: bool
+    """Whether the intervals drawn cover all values at once."""
+    places: int
+    """Decimals of a percentage that the errors warrant."""
+
+    def low(self, value: Value) -> float:
+        """Lower end of the interval that is drawn, a share."""
+        return value.simultaneous_low if self.simultaneous else value.low
+
+    def high(self, value: Value) -> float:
+        """Upper end of the interval that is drawn, a share."""
+        return value.simultaneous_high if self.simultaneous else value.high
+
+
+@lru_cache(maxsize=64)
+def select(estimates: Estimates, order: Order) -> Selection:
+    """Choose the rows: all as listed, or the `MAX_ROWS` largest.
+
+    Choosing by size picks values whose noise happened to be high, so a sorted selection comes
+    with simultaneous intervals, and a domain of more than `MAX_ROWS` values is always sorted.
+    """
+    values = estimates.values
+    is_sorted = order is Order.LARGEST or len(values) > MAX_ROWS
+    if is_sorted:
+        values = tuple(sorted(values, key=lambda value: -value.estimate))[:MAX_ROWS]
+    places = text.decimals(value.std_error for value in estimates.values)
+    return Selection(values, len(estimates.values), is_sorted, places)
+
+
+_COLUMNS: Final = ("row", "label", "estimate", "low", "high", "distinguishable", "wide", "narrow")
+
+
+@lru_cache(maxsize=64)
+def rows(selection: Selection) -> dict[str, list[Any]]:
+    """Return the chart's data as columns; shares as floats, texts ready to draw."""
+    columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+    for position, value in enumerate(selection.values):
+        low, high = selection.low(value), selection.high(value)
+        figures = (
+            f"{text.percent(value.estimate, selection.places)}"
+            f"  ({text.interval(low, high, selection.places)})"
+        )
+        doubt = "" if value.distinguishable else f"{text.NOT_DISTINGUISHABLE}  ·  "
+        row = (
+            position,
+            value.label,
+            value.estimate,
+            low,
+            high,
+            value.distinguishable,
+            doubt + figures,
+            figures if value.distinguishable else text.NOT_DISTINGUISHABLE,
+        )
+        for name, cell in zip(_COLUMNS, row, strict=True):
+            columns[name].append(cell)
+    return columns
+
+
+@lru_cache(maxsize=64)
+def alternative(selection: Selection, probability: float) -> str:
+    """Say in a few sentences what the chart shows."""
+    shown, places = selection.values, selection.places
+    intervals = "simultaneous intervals" if selection.simultaneous else "intervals"
+    distinct = sum(value.distinguishable for value in shown)
+    spoken = "; ".join(
+        f"{value.label} {text.percent(value.estimate, places)} "
+        f"({text.interval(selection.low(value), selection.high(value), places)})"
+        for value in shown[:_MAX_SPOKEN]
+    )
+    more = f"; and {len(shown) - _MAX_SPOKEN} more" if len(shown) > _MAX_SPOKEN else ""
+    return (
+        f"Estimated shares with {text.level(probability)} {intervals}, {len(shown)} of "
+        f"{selection.total} values; {distinct} of these are distinguishable from zero. "
+        f"{spoken}{more}."
+    )
+
+
+@lru_cache(maxsize=64)
+def specification(row_count: int, theme: Theme) -> dict[str, Any]:
+    """Return the Vega-Lite specification for so many rows; the same object every time.
+
+    Each row has its texts above and its marks below: zero line, interval with end caps taller
+    than the point (so that one narrower than its point is still seen), point. A value that is
+    not distinguishable from zero is a hollow diamond, grey, and says so.
+    """
+    palette = PALETTES[theme]
+    row_height = _ROW_HEIGHT if row_count <= _MAX_AIRY_ROWS else _DENSE_ROW_HEIGHT
+    return {
+        "height": row_count * row_height + _AXIS_HEIGHT,
+        "config": {"view": {"stroke": None}},
+        "encoding": {"y": _band(0)},
+        "layer": [
+            _separator(palette),
+            _zero_line(palette),
+            _whisker(palette),
+            _cap("low", palette),
+            _cap("high", palette),
+            _point(palette),
+            _label(palette),
+            _figures(palette),
+        ],
+    }
+
+
+def _band(position: float) -> dict[str, Any]:
+    """Place something within its row: 0 is the row's upper edge, 1 its lower."""
+    return {
+        "field": "row",
+        "type": "ordinal",
+        "axis": None,
+        "scale": {"padding": 0},
+        "bandPosition": position,
+    }
+
+
+def _share(field: str, palette: Palette) -> dict[str, Any]:
+    """Place something along the axis of shares, which the data and zero stretch."""
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": None,
+        "scale": {"zero": True, "nice": True, "padding": 14},
+        "axis": {
+            "domain": False,
+            "grid": True,
+            "gridColor": palette.grid,
+            "labelColor": palette.muted,
+            "labelExpr": _AXIS_LABEL,
+            "labelFontSize": 12,
+            "tickCount": {"expr": "max(3, floor(width / 110))"},
+            "ticks": False,
+        },
+    }
+
+
+_AXIS_LABEL: Final = (
+    "replace(format(datum.value, domain('x')[1] - domain('x')[0] < 0.06 ? '.1%' : '.0%'),"
+    " '%', '\u202f%')"
+)
+
+
+def _shade(palette: Palette) -> dict[str, Any]:
+    return _if_distinguishable(palette.accent, palette.muted)
+
+
+def _if_distinguishable(then: object, otherwise: object) -> dict[str, Any]:
+    return {"condition": {"test": "datum.distinguishable", "value": then}, "value": otherwise}
+
+
+def _separator(palette: Palette) -> dict[str, Any]:
+    return {
+        "mark": {"type": "rule", "color": palette.grid},
+        "encoding": {"x": {"value": 0}, "x2": {"value": "width"}},
+    }
+
+
+def _zero_line(palette: Palette) -> dict[str, Any]:
+    return {
+        "mark": {"type": "rule", "color": palette.ink, "strokeWidth": 1.25},
+        "encoding": {"x": {"datum": 0}, "y": _band(_TEXT_ENDS), "y2": _band(1)},
+    }
+
+
+def _whisker(palette: Palette) -> dict[str, Any]:
+    return {
+        "mark": {"type": "rule", "strokeWidth": 2},
+        "encoding": {
+            "x": _share("low", palette),
+            "x2": {"field": "high"},
+            "y": _band(_MARKS),
+            "color": _shade(palette),
+        },
+    }
+
+
+def _cap(field: str, palette: Palette) -> dict[str, Any]:
+    return {
+        "mark": {"type": "rule", "strokeWidth": 2},
+        "encoding": {
+            "x": _share(field, palette),
+            "y": _band(_MARKS - _CAP),
+            "y2": _band(_MARKS + _CAP),
+            "color": _shade(palette),
+        },
+    }
+
+
+def _point(palette: Palette) -> dict[str, Any]:
+    return {
+        "mark": {"type": "point", "strokeWidth": 1.75, "opacity": 1},
+        "encoding": {
+            "x": _share("estimate", palette),
+            "y": _band(_MARKS),
+            "stroke": _shade(palette),
+            "fill": _if_distinguishable(palette.accent, palette.paper),
+            "shape": _if_distinguishable("circle", "diamond"),
+            "size": _if_distinguishable(64, 90),
+        },
+    }
+
+
+def _label(palette: Palette) -> dict[str, Any]:
+    room = f"width < {_NARROW} ? width - 175 : width - 400"
+    return {
+        "mark": {
+            "type": "text",
+            "align": "left",
+            "color": palette.ink,
+            "fontSize": 14,
+            "limit": {"expr": room},
+        },
+        "encoding": {"x": {"value": 0}, "y": _band(_TEXTS), "text": {"field": "label"}},
+    }
+
+
+def _figures(palette: Palette) -> dict[str, Any]:
+    fitting = {"test": f"width < {_NARROW}", "field": "narrow"}
+    return {
+        "mark": {"type": "text", "align": "right", "color": palette.muted, "fontSize": 13},
+        "encoding": {
+            "x": {"value": "width"},
+            "y": _band(_TEXTS),
+            "text": {"condition": fitting, "field": "wide"},
+        },
+    }
+
+
+# The columns of `every_value` that are percentages.
+SHARE_COLUMNS: Final = ("Share", "Low", "High", "Low, all at once", "High, all at once")
+
+
+@lru_cache(maxsize=8)
+def every_value(estimates: Estimates) -> dict[str, list[Any]]:
+    """Return the whole snapshot as columns for a table that scrolls; shares as percentages."""
+    shares = (
+        [100 * value.estimate for value in estimates.values],
+        [100 * value.low for value in estimates.values],
+        [100 * value.high for value in estimates.values],
+        [100 * value.simultaneous_low for value in estimates.values],
+        [100 * value.simultaneous_high for value in estimates.values],
+    )
+    return {
+        "Value": [value.label for value in estimates.values],
+        **dict(zip(SHARE_COLUMNS, shares, strict=True)),
+        "Rank": [text.rank(value.rank_low, value.rank_high) for value in estimates.values],
+        "Above zero?": [
+            "yes" if value.distinguishable else f"◇ {text.NOT_DISTINGUISHABLE}"
+            for value in estimates.values
+        ],
+    }

@@ -1,0 +1,121 @@
+"""The page's own HTML: header, provenance, table. Pure; every text from outside is escaped."""
+
+from functools import lru_cache
+from html import escape
+
+from hubbub_dashboard import text
+from hubbub_dashboard.charts import Selection
+from hubbub_dashboard.source import Estimates, Value
+from hubbub_dashboard.states import Status
+
+
+def welcome() -> str:
+    """Stands where the question will, as long as there is none."""
+    return (
+        '<header class="hubbub"><h1>Hubbub</h1>'
+        '<p class="name">What the crowd says, not what anyone in it said.</p></header>'
+    )
+
+
+def heading(question: str, name: str) -> str:
+    """The question that was asked, and the metric's name."""
+    return (
+        f'<header class="hubbub"><h1 dir="auto">{escape(question)}</h1>'
+        f'<p class="name"><code>{escape(name)}</code></p></header>'
+    )
+
+
+def status_line(status: Status, estimates: Estimates | None, now: float, *, paused: bool) -> str:
+    """The badge, how many reports, how old they are, and a sentence about the state."""
+    facts = [f'<strong class="badge {status.tone.name.lower()}">{_badge(status)}</strong>']
+    if estimates is not None and estimates.n:
+        facts.append(f"<span><b>{text.count(estimates.n)}</b> reports</span>")
+        # An age that no longer grows would be a false one.
+        age = "paused" if paused else f"{text.age(now - estimates.as_of)} ago"
+        facts.append(f"<span>as of {text.clock(estimates.as_of)} ({age})</span>")
+    return (
+        f'<section class="hubbub status" data-state="{escape(status.word)}">'
+        f'<p class="facts">{"".join(facts)}</p><p>{_code(status.sentence)}</p></section>'
+    )
+
+
+def _badge(status: Status) -> str:
+    return f'<span aria-hidden="true">{status.tone.value}</span> {escape(status.word)}'
+
+
+def _code(sentence: str) -> str:
+    """Escape a sentence; what stands between backticks is something to type."""
+    parts = escape(sentence).split("`")
+    return "".join(
+        f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts)
+    )
+
+
+def notes(*sentences: str | None) -> str:
+    """Sentences in small print; None is left out."""
+    paragraphs = "".join(f"<p>{_code(sentence)}</p>" for sentence in sentences if sentence)
+    return f'<section class="hubbub notes">{paragraphs}</section>'
+
+
+@lru_cache(maxsize=64)
+def provenance(estimates: Estimates) -> str:
+    """What these figures rest on: mechanism, ε, contract, round, snapshot."""
+    facts = (
+        ("Mechanism", escape(estimates.mechanism)),
+        ("ε declared", escape(estimates.epsilon.declared)),
+        ("ε realised", escape(estimates.epsilon.realised)),
+        ("Contract", f"<code>{estimates.digest.hex()[:16]}</code>…"),
+        ("Round", text.count(estimates.round)),
+        ("Snapshot", text.day_and_clock(estimates.as_of) if estimates.n else "none yet"),
+    )
+    items = "".join(f"<div><dt>{name}</dt><dd>{fact}</dd></div>" for name, fact in facts)
+    return f'<dl class="hubbub provenance">{items}</dl>'
+
+
+@lru_cache(maxsize=64)
+def table(selection: Selection, probability: float) -> str:
+    """The chart's figures, and those it has no room for.
+
+    Each cell shows the digits the error warrants and carries the exact share as its
+    machine-readable `value`.
+    """
+    level = text.level(probability)
+    columns = (
+        "Value",
+        "Share",
+        f"{level} interval",
+        f"{level}, all at once",
+        "Rank",
+        "Above zero?",
+    )
+    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
+    body = "".join(_row(value, selection.places) for value in selection.values)
+    return (
+        '<div class="hubbub scroll" tabindex="0" role="region" aria-label="Figures">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _row(value: Value, places: int) -> str:
+    cells = (
+        _exact(value.estimate, text.percent(value.estimate, places)),
+        _exact_interval(value.low, value.high, places),
+        _exact_interval(value.simultaneous_low, value.simultaneous_high, places),
+        text.rank(value.rank_low, value.rank_high),
+    )
+    if value.distinguishable:
+        opening, doubt = "<tr>", '<span aria-hidden="true">●</span> yes'
+    else:
+        opening, doubt = '<tr class="doubt">', f"◇ {text.NOT_DISTINGUISHABLE}"
+    figures = "".join(f"<td>{cell}</td>" for cell in cells)
+    label = f'<th scope="row" dir="auto">{escape(value.label)}</th>'
+    return f"{opening}{label}{figures}<td>{doubt}</td></tr>"
+
+
+def _exact(share: float, shown: str) -> str:
+    return f'<data value="{share!r}">{shown}</data>'
+
+
+def _exact_interval(low: float, high: float, places: int) -> str:
+    lower = _exact(low, text.bare_percent(low, places))
+    return f"{lower} to {_exact(high, text.percent(high, places))}"

@@ -1,0 +1,227 @@
+"""Snapshots from the aggregator's private listener, as plain frozen data.
+
+However many viewers there are, the catalogue is asked for at most once per `max_age`, and a
+round's estimates only when the catalogue says that they changed. When the aggregator does not
+answer, the last good answer stays, with the time it is from.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Generic, TypeVar
+
+import grpc
+
+from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
+
+# Long enough for 65,536 values on a busy machine, short enough for a person who waits.
+_TIMEOUT: Final = 3.0
+
+# How many metrics and rounds are kept, so that browsing ten years of days keeps memory flat.
+_MAX_KEPT: Final = 64
+
+
+class RoundState(Enum):
+    """Where a round stands."""
+
+    NOT_OPEN = estimate_pb2.ROUND_STATE_NOT_OPEN
+    OPEN = estimate_pb2.ROUND_STATE_OPEN
+    CLOSED = estimate_pb2.ROUND_STATE_CLOSED
+
+
+@dataclass(frozen=True, slots=True)
+class Epsilon:
+    """Decimal text: what a report is charged, and the exact worst case of its integers."""
+
+    declared: str
+    realised: str
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round that has opened."""
+
+    number: int
+    state: RoundState
+    n: int
+    """Reports in its newest snapshot; 0: it has none yet."""
+
+
+# Before a metric's first round opens, this stands for it.
+_UNOPENED: Final = Round(0, RoundState.NOT_OPEN, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One line of the catalogue."""
+
+    name: str
+    question: str
+    rounds: tuple[Round, ...]
+    """Rounds that have opened, oldest first."""
+
+    @property
+    def newest(self) -> Round:
+        """The newest round that has a snapshot, else the newest that has opened."""
+        published = [round_ for round_ in self.rounds if round_.n]
+        return (published or self.rounds or (_UNOPENED,))[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value's figures: shares (1 = everybody), never clipped."""
+
+    label: str
+    count: int
+    estimate: float
+    std_error: float
+    low: float
+    high: float
+    simultaneous_low: float
+    simultaneous_high: float
+    distinguishable: bool
+    rank_low: int
+    rank_high: int
+
+
+# Compared and hashed by identity: what is computed from a snapshot is kept under it, and
+# hashing 65,536 values at every look would cost more than computing it again.
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates:
+    """One snapshot of one round."""
+
+    metric: str
+    digest: bytes
+    round: int
+    state: RoundState
+    n: int
+    """Reports in it; 0: there is no snapshot yet."""
+    mechanism: str
+    epsilon: Epsilon
+    level: float
+    """Probability that an interval covers."""
+    as_of: float
+    """Seconds since 1970-01-01 UTC."""
+    publish_step: int
+    values: tuple[Value, ...]
+    """In the domain's order; empty if n = 0."""
+
+
+T = TypeVar("T")
+
+
+# No slots: a generic class that is frozen and has them cannot be made under its full name.
+@dataclass(frozen=True)
+class Reading(Generic[T]):
+    """The last good answer, and whether the aggregator still gives one."""
+
+    value: T | None = None
+    answered: float | None = None
+    """When the last good answer came, seconds UTC; None: there never was one."""
+    asked: float | None = None
+    """When it was last asked for, successfully or not."""
+    failure: str | None = None
+    """Why the last call failed; None: it did not."""
+
+
+class Source:
+    """Reads one aggregator, for all viewers of this process. Thread-safe."""
+
+    def __init__(
+        self, channel: grpc.Channel, *, max_age: float, clock: Callable[[], float]
+    ) -> None:
+        """Read through `channel`; an answer younger than `max_age` seconds is given again."""
+        self._stub = estimate_pb2_grpc.EstimateServiceStub(channel)
+        self._max_age = max_age
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._metrics: Reading[tuple[Metric, ...]] = Reading()
+        self._estimates: dict[tuple[str, int], Reading[Estimates]] = {}
+
+    def metrics(self) -> Reading[tuple[Metric, ...]]:
+        """Return the catalogue."""
+        with self._lock:
+            self._metrics = self._refreshed(self._metrics, self._list_metrics)
+            return self._metrics
+
+    def estimates(self, metric: Metric, round_: Round) -> Reading[Estimates]:
+        """Return the newest snapshot of a round, both as the catalogue has them."""
+        key = (metric.name, round_.number)
+        with self._lock:
+            reading = self._estimates.pop(key, Reading())
+            if not _is_of(reading.value, round_):
+                reading = self._refreshed(reading, lambda: self._get_estimates(*key))
+            # Taken out and put in again, so that the first is the one not used for longest.
+            self._estimates[key] = reading
+            if len(self._estimates) > _MAX_KEPT:
+                del self._estimates[next(iter(self._estimates))]
+            return reading
+
+    def _refreshed(self, kept: Reading[T], ask: Callable[[], T]) -> Reading[T]:
+        now = self._clock()
+        if kept.asked is not None and 0 <= now - kept.asked < self._max_age:
+            return kept
+        try:
+            return Reading(ask(), answered=now, asked=now)
+        except grpc.RpcError as error:
+            return Reading(kept.value, kept.answered, now, _code(error))
+
+    def _list_metrics(self) -> tuple[Metric, ...]:
+        answer = self._stub.ListMetrics(estimate_pb2.ListMetricsRequest(), timeout=_TIMEOUT)
+        return tuple(
+            Metric(
+                name=metric.name,
+                question=metric.question,
+                rounds=tuple(
+                    Round(round_.round, RoundState(round_.state), round_.n)
+                    for round_ in metric.rounds
+                ),
+            )
+            for metric in answer.metrics
+        )
+
+    def _get_estimates(self, metric: str, number: int) -> Estimates:
+        request = estimate_pb2.GetEstimatesRequest(metric=metric, round=number)
+        return _estimates(self._stub.GetEstimates(request, timeout=_TIMEOUT).estimates)
+
+
+def _code(error: grpc.RpcError) -> str:
+    return error.code().name if isinstance(error, grpc.Call) else type(error).__name__
+
+
+def _is_of(estimates: Estimates | None, round_: Round) -> bool:
+    """Whether these are what the catalogue announces; snapshots of a round differ in n."""
+    return estimates is not None and (estimates.state, estimates.n) == (round_.state, round_.n)
+
+
+def _estimates(message: estimate_pb2.Estimates) -> Estimates:
+    return Estimates(
+        metric=message.metric,
+        digest=message.digest,
+        round=message.round,
+        state=RoundState(message.state),
+        n=message.n,
+        mechanism=message.mechanism,
+        epsilon=Epsilon(message.epsilon.declared, message.epsilon.realised),
+        level=message.level,
+        as_of=message.as_of,
+        publish_step=message.publish_step,
+        values=tuple(map(_value, message.values)) if message.n else (),
+    )
+
+
+def _value(message: estimate_pb2.ValueEstimate) -> Value:
+    return Value(
+        label=message.value,
+        count=message.count,
+        estimate=message.estimate,
+        std_error=message.std_error,
+        low=message.low,
+        high=message.high,
+        simultaneous_low=message.simultaneous_low,
+        simultaneous_high=message.simultaneous_high,
+        distinguishable=message.distinguishable,
+        rank_low=message.rank_low,
+        rank_high=message.rank_high,
+    )

@@ -1,0 +1,104 @@
+"""What state the page is in, in words: every state has its own badge and sentence. Pure."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from hubbub_dashboard import text
+from hubbub_dashboard.source import Estimates, Metric, Reading, RoundState
+
+
+class Tone(Enum):
+    """How a state's badge looks: a glyph each, so that none depends on colour."""
+
+    LIVE = "●"
+    FINAL = "■"
+    WAITING = "◌"
+    AWAY = "▲"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A state of the page."""
+
+    tone: Tone
+    word: str
+    sentence: str
+
+
+def not_connected(address: str) -> Status:
+    """No answer since the page's server started."""
+    return Status(
+        Tone.AWAY,
+        "Not connected",
+        f"No aggregator has answered at {address} yet. Is `hubbub serve` running, with its private "
+        f"listener there? This page keeps trying and fills up by itself.",
+    )
+
+
+def no_metrics(address: str) -> Status:
+    """The aggregator answers, and has nothing to show."""
+    return Status(
+        Tone.WAITING,
+        "No metrics",
+        f"The aggregator at {address} answers, but its bundle lists no metric; `hubbub sign` "
+        f"puts metrics into one.",
+    )
+
+
+def away(address: str, reading: Reading[Any], now: float) -> Status:
+    """The aggregator answered once, and does not now."""
+    if reading.answered is None:
+        silence = "has no answer about this round"
+    else:
+        silence = (
+            f"has not answered since {text.clock(reading.answered)} "
+            f"({text.age(now - reading.answered)} ago)"
+        )
+    return Status(
+        Tone.AWAY,
+        "Aggregator away",
+        f"The aggregator at {address} {silence}. What is shown is the last that was received; "
+        f"the page goes live again by itself.",
+    )
+
+
+def of_round(estimates: Estimates) -> Status:
+    """Where a round stands, while the aggregator answers."""
+    step = text.count(estimates.publish_step)
+    match estimates.state:
+        case RoundState.NOT_OPEN:
+            return Status(Tone.WAITING, "Not open yet", "This round takes no reports yet.")
+        case RoundState.CLOSED if estimates.n == 0:
+            return Status(Tone.FINAL, "Closed", "This round closed before any report came in.")
+        case RoundState.CLOSED:
+            return Status(
+                Tone.FINAL, "Closed", "This round takes no more reports: these figures are final."
+            )
+        case RoundState.OPEN if estimates.n == 0:
+            return Status(
+                Tone.WAITING,
+                "Waiting for the first snapshot",
+                f"Figures appear once this round holds at least {step} reports. Until then not "
+                f"even their number is shown, so that the first to answer are not singled out.",
+            )
+        case RoundState.OPEN:
+            return Status(Tone.LIVE, "Open", text.publishing(estimates.publish_step))
+
+
+def status(
+    address: str,
+    metrics: Reading[tuple[Metric, ...]],
+    estimates: Reading[Estimates],
+    now: float,
+) -> Status:
+    """Return the state of a page that shows `estimates`, one of `metrics`."""
+    if metrics.value is None:
+        return not_connected(address)
+    if not metrics.value:
+        return no_metrics(address)
+    if metrics.failure:
+        return away(address, metrics, now)
+    if estimates.failure or estimates.value is None:
+        return away(address, estimates, now)
+    return of_round(estimates.value)

@@ -1,0 +1,158 @@
+"""Numbers and sentences, as people read them. Pure; everything is plain text, not markup."""
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from hubbub_dashboard.source import Epsilon, Value
+
+NOT_DISTINGUISHABLE: Final = "not distinguishable from zero"
+
+# A number and its unit stay on one line.
+_NARROW_SPACE: Final = "\u202f"
+_MINUS: Final = "\u2212"
+
+
+def decimals(std_errors: Iterable[float]) -> int:
+    """How many decimals of a percentage the smallest standard error (a share) warrants.
+
+    The error keeps two digits if it begins with 1 and else one, so that a figure shows all
+    that is known and nothing that is noise. At most 6; 1 if there is no error at all.
+    """
+    errors = [100 * error for error in std_errors if error > 0]
+    if not errors:
+        return 1
+    smallest = min(errors)
+    exponent = math.floor(math.log10(smallest))
+    begins_with_one = smallest < 2 * 10**exponent
+    return min(6, max(0, int(begins_with_one) - exponent))
+
+
+def percent(share: float, places: int) -> str:
+    """Write a share (1 = everybody) as "−1.4 %"."""
+    return f"{bare_percent(share, places)}{_NARROW_SPACE}%"
+
+
+def bare_percent(share: float, places: int) -> str:
+    """Write a share as "−1.4", without the unit."""
+    text = f"{abs(100 * share):.{places}f}"
+    negative = share < 0 and float(text) != 0
+    return f"{_MINUS}{text}" if negative else text
+
+
+def interval(low: float, high: float, places: int) -> str:
+    """Write an interval of shares as "−0.4 to 2.1"."""
+    return f"{bare_percent(low, places)} to {bare_percent(high, places)}"
+
+
+def count(n: int) -> str:
+    """Write a whole number with thousands separators."""
+    return f"{n:,}"
+
+
+def rank(low: int, high: int) -> str:
+    """Write a range of ranks as "1" or "2–4"."""
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def clock(moment: float) -> str:
+    """Write a time, seconds since 1970 UTC, as "20:39:56 UTC"."""
+    return datetime.fromtimestamp(moment, UTC).strftime("%H:%M:%S UTC")
+
+
+def day_and_clock(moment: float) -> str:
+    """Write a time as "2026-11-27 20:39:56 UTC"."""
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def age(seconds: float) -> str:
+    """Write how long ago something was: "3 s", "12 min", "5 h", "2 d"."""
+    seconds = max(0, int(seconds))
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def level(probability: float) -> str:
+    """Write a confidence level as "95 %"."""
+    return f"{100 * probability:.6g}{_NARROW_SPACE}%"
+
+
+def epsilon_in_words(epsilon: Epsilon) -> str:
+    """Say what one report can reveal, in likelihoods and in odds, rounded up."""
+    ratio = math.exp(float(epsilon.realised))
+    times = math.ceil(ratio * 100) / 100
+    sure = math.ceil(100 * ratio / (1 + ratio))
+    return (
+        f"A report is at most {times:.2f} times likelier under one answer than under any other: "
+        f"whoever sees it and thought an answer 50:50 can be at most {sure}{_NARROW_SPACE}% sure "
+        f"afterwards."
+    )
+
+
+def interval_meaning(probability: float, *, simultaneous: bool) -> str:
+    """Say what the drawn intervals promise."""
+    if simultaneous:
+        return (
+            f"The intervals hold all at once: in {level(probability)} of such rounds every one of "
+            f"them contains its true share. Sorting puts the values that noise favoured "
+            f"first, so the wider intervals are drawn."
+        )
+    return (
+        f"Each interval holds on its own: {level(probability)} of such intervals contain the true "
+        f"share, so about 1 in {round(1 / (1 - probability))} misses."
+    )
+
+
+def respondents(n: int) -> str:
+    """Say whose shares these are."""
+    return (
+        f"Shares are among respondents, the devices whose {count(n)} reports are counted: the "
+        f"noise is the only uncertainty shown, and whoever did not answer is not in it."
+    )
+
+
+def publishing(step: int) -> str:
+    """Say when figures change, and why not more often."""
+    return (
+        f"While the round is open, figures change only when at least {count(step)} more reports "
+        f"have come in, so that refreshing singles nobody out."
+    )
+
+
+def doubt_explained(values: Sequence[Value]) -> str | None:
+    """Say what a hollow diamond means, if there is one."""
+    if all(value.distinguishable for value in values):
+        return None
+    return (
+        f"◇ {NOT_DISTINGUISHABLE}: judged over all values at once, the noise alone could have "
+        f"made such an estimate."
+    )
+
+
+def below_zero(values: Sequence[Value]) -> str | None:
+    """Say why an estimate is negative, if one is."""
+    if all(value.estimate >= 0 for value in values):
+        return None
+    return (
+        "An estimate below 0 is the noise's doing, since no share is. It is shown as it is: if "
+        "such estimates were cut off at 0, the others would add up to too much."
+    )
+
+
+def cut(shown: int, total: int) -> str | None:
+    """Say that values are left out, if some are."""
+    if shown == total:
+        return None
+    return f"The {count(shown)} largest estimates of {count(total)} are shown."
+
+
+def seen_by_aggregator(epsilon: Epsilon) -> str:
+    """Say what the aggregator learns about one device."""
+    return (
+        "Every answer was randomised on its device before it was sent, so no report tells "
+        f"whether it is true. {epsilon_in_words(epsilon)} The aggregator can see the network "
+        "address each report came from, and one device could submit many reports."
+    )

@@ -1,0 +1,166 @@
+"""The operator's offline commands, as a person types them."""
+
+import json
+import subprocess
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from tests.bundles import Operator, make_metric
+from tests.processes import COMMAND
+
+from hubbub.exact import Epsilon
+from hubbub.mechanisms import MECHANISMS, OptimisedUnary, RandomisedResponse, SymmetricUnary
+
+METRICS = """
+[[metric]]
+name = "health.self_rated"
+question = "How do you rate your own health?"
+source = "health"
+values = ["excellent", "good", "fair", "poor"]
+epsilon = "1"
+
+[[metric]]
+name = "visits"
+question = "How often did you see a doctor?"
+source = "health"
+values = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"]
+epsilon = "ln 3"
+schedule = { every = "1d", rounds = 8 }
+"""
+
+
+def hubbub(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder where `keygen` and `sign` were run as the README says."""
+    folder = tmp_path_factory.mktemp("operator")
+    (folder / "metrics.toml").write_text(METRICS)
+    for command in (("keygen", "keys/"), ("sign", "metrics.toml", "--keys", "keys/")):
+        result = hubbub(*command, cwd=folder)
+        assert (result.returncode, result.stderr) == (0, "")
+    return folder
+
+
+def test_certify_proves_every_metric(folder: Path) -> None:
+    result = hubbub("certify", "metrics.hubbub", "--format", "json", cwd=folder)
+    assert result.returncode == 0
+    one, two = json.loads(result.stdout)["metrics"]
+    assert one["name"] == "health.self_rated"
+    assert one["mechanism"] == "randomised-response"
+    assert (one["rounds"], two["rounds"]) == (1, 8)
+    assert (one["epsilon_declared"], one["epsilon_total"]) == ("1", "1")
+    # ln 3 rounded up at the 12th decimal, times 8.
+    assert (two["epsilon_declared"], two["epsilon_total"]) == (
+        "1.098612288669",
+        "8.788898309352",
+    )
+    assert Fraction(two["ratio"]) <= 3
+    for proof in (one, two):
+        assert 0 <= Fraction(proof["loss"]) <= Fraction(1, 10**12)
+        assert Fraction(proof["epsilon_realised"]) <= Fraction(proof["epsilon_declared"])
+        assert len(proof["digest"]) == 64
+
+
+def test_certify_prints_a_table_for_people(folder: Path) -> None:
+    result = hubbub("certify", "metrics.hubbub", cwd=folder)
+    assert result.returncode == 0
+    assert "ε realised" in result.stdout
+    assert "worst ratio" in result.stdout
+
+
+def _raised_past_the_bound(name: str) -> RandomisedResponse | SymmetricUnary | OptimisedUnary:
+    """A mechanism for ε = 1 and k = 4 with its threshold one step too telling."""
+    mechanism = MECHANISMS[name].calibrate(4, Epsilon.parse("1"))
+    match mechanism:
+        case RandomisedResponse():
+            return replace(mechanism, keep=mechanism.keep + 1)
+        case SymmetricUnary():
+            return replace(mechanism, flip=mechanism.flip - 1)
+        case OptimisedUnary():
+            return replace(mechanism, raised=mechanism.raised - 1)
+        case _:
+            raise AssertionError(name)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_certify_and_serve_refuse_a_threshold_past_the_bound(
+    operator: Operator, tmp_path: Path, name: str
+) -> None:
+    contract = make_metric("nudged", mechanism=_raised_past_the_bound(name))
+    path = tmp_path / "nudged.hubbub"
+    path.write_bytes(operator.sign([make_metric(), contract]))
+    for command in (
+        ("certify", path),
+        ("serve", path, "--keys", operator.folder, "--listen", "127.0.0.1:0"),
+    ):
+        result = hubbub(*command, cwd=tmp_path)
+        assert result.returncode == 1
+        (line,) = result.stderr.splitlines()
+        assert "'nudged'" in line
+        assert "more than the declared ε = 1" in line
+
+
+def test_certify_can_check_the_signature(folder: Path) -> None:
+    key = (folder / "keys" / "operator.pub").read_text().strip()
+    assert hubbub("certify", "metrics.hubbub", "--operator-key", key, cwd=folder).returncode == 0
+    other = f"ed25519:{'0' * 64}"
+    result = hubbub("certify", "metrics.hubbub", "--operator-key", other, cwd=folder)
+    assert result.returncode == 1
+    assert "not signed by" in result.stderr
+
+
+def test_signing_again_raises_the_revision(folder: Path) -> None:
+    result = hubbub("sign", "metrics.toml", "--keys", "keys/", cwd=folder)
+    assert result.returncode == 0
+    assert "revision 2" in result.stdout
+    assert result.stdout.count("unchanged") == 2
+
+
+def test_a_failed_signing_leaves_the_old_bundle(folder: Path) -> None:
+    before = (folder / "metrics.hubbub").read_bytes()
+    (folder / "changed.toml").write_text(METRICS.replace("fair", "so-so"))
+    result = hubbub("sign", "changed.toml", "--keys", "keys/", "-o", "metrics.hubbub", cwd=folder)
+    assert result.returncode == 1
+    assert "give the changed question a new name" in result.stderr
+    assert (folder / "metrics.hubbub").read_bytes() == before
+    assert not list(folder.glob(".metrics.hubbub.*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("keygen", "keys/"), "already holds an operator's keys"),
+        (("sign", "nowhere.toml", "--keys", "keys/"), "cannot read nowhere.toml"),
+        (("sign", "metrics.toml", "--keys", "nowhere/"), "cannot read nowhere/operator.pub"),
+        (("sign", "metrics.toml", "--keys", "keys/", "-o", "metrics.toml"), "no bundle to go on"),
+        (("certify", "nowhere.hubbub"), "nowhere.hubbub: No such file"),
+        (("certify", "metrics.toml"), "malformed"),
+        (("certify", "metrics.hubbub", "--operator-key", "abc"), "64 hexadecimal digits"),
+        (("demo", "--csv", "people.csv"), "--csv and --column go together"),
+        (("demo", "--csv", "nowhere.csv", "--column", "x"), "nowhere.csv: No such file"),
+        (("demo", "--csv", "metrics.toml", "--column", "x"), "has no column 'x'"),
+    ],
+)
+def test_a_mistake_is_one_line_that_says_what_to_do(
+    folder: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    result = hubbub(*arguments, cwd=folder)
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("hubbub: ")
+    assert says in line
+
+
+def test_every_command_and_option_has_a_help_text() -> None:
+    top = hubbub("--help", cwd=Path.cwd())
+    assert top.returncode == 0
+    for command in ("keygen", "sign", "certify", "serve", "dashboard", "estimate", "close", "demo"):
+        assert command in top.stdout
+        assert hubbub(command, "--help", cwd=Path.cwd()).returncode == 0

@@ -1,0 +1,225 @@
+"""Intake at every moment of a round's life, by a clock the test turns."""
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.bundles import Operator, make_bundle, make_metric, make_request
+
+from hubbub.contract import Bundle, Metric
+from hubbub.limits import CLOCK_SKEW
+from hubbub.randomness import SYSTEM
+from hubbub.v1 import report_pb2
+from hubbub_aggregator.catalogue import Catalogue
+from hubbub_aggregator.committer import Committer
+from hubbub_aggregator.counters import Counters
+from hubbub_aggregator.intake import Intake
+from hubbub_aggregator.keys import load_opening_keys
+from hubbub_aggregator.publish import Announcements
+from hubbub_aggregator.refusals import ReportsRefused
+from hubbub_aggregator.store import Batch, Committed, Store, StoreUnavailable
+
+START = 1_000_000
+EVERY, ROUNDS, GRACE = 3_600, 3, 600
+COUNTED = report_pb2.REPORT_STATUS_COUNTED
+
+
+@dataclass
+class Clock:
+    now: float = START
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Setting:
+    """An intake with everything behind it, and requests to hand in."""
+
+    def __init__(self, operator: Operator, path: Path, **limits: int) -> None:
+        metric = make_metric(
+            "daily",
+            mechanism="optimised-unary",
+            starts=START,
+            periodic=(EVERY, ROUNDS, GRACE),
+        )
+        self.bundle: Bundle = make_bundle(operator, metric)
+        self.metric: Metric = self.bundle.metrics["daily"]
+        self.clock = Clock()
+        self.counters = Counters()
+        self.store = Store(str(path / "store.sqlite3"), writer=1, publish_step=1)
+        self.store.adopt(self.bundle)
+        self.committer = Committer(self.store, Announcements(), self.clock)
+        self.intake = Intake(
+            Catalogue(self.bundle, self.store.metrics()),
+            load_opening_keys(operator.folder),
+            self.committer,
+            self.counters,
+            self.clock,
+            **limits,
+        )
+
+    def request(
+        self, n: int = 1, round_number: int = 0, ids: list[bytes] | None = None
+    ) -> report_pb2.SubmitReportsRequest:
+        ids = ids or [os.urandom(16) for _ in range(n)]
+        reports = [(report_id, self.metric.mechanism.randomise(1, SYSTEM)) for report_id in ids]
+        return make_request(self.bundle, "daily", reports, round_number)
+
+    def refusal(self, request: report_pb2.SubmitReportsRequest) -> str:
+        """The reason for which a request is refused."""
+        with pytest.raises(ReportsRefused) as raised:
+            self.intake.submit(request)
+        reason = report_pb2.RefusalReason.Name(raised.value.reason)
+        assert self.counters.totals()[reason] >= 1
+        return reason.removeprefix("REFUSAL_REASON_")
+
+
+@pytest.fixture
+def setting(operator: Operator, tmp_path: Path) -> Iterator[Setting]:
+    setting = Setting(operator, tmp_path)
+    yield setting
+    setting.committer.close()
+    setting.store.close()
+
+
+class TestRounds:
+    @pytest.mark.parametrize("round_number", range(ROUNDS))
+    def test_take_reports_from_a_little_before_to_the_end_of_grace(
+        self, setting: Setting, round_number: int
+    ) -> None:
+        begins = START + round_number * EVERY
+        request = setting.request(round_number=round_number)
+        setting.clock.now = begins - CLOCK_SKEW - 0.1
+        assert setting.refusal(request) == "ROUND_NOT_OPEN"
+        setting.clock.now = begins - CLOCK_SKEW
+        assert setting.intake.submit(request) == [COUNTED]
+        setting.clock.now = begins + EVERY + GRACE - 0.1
+        assert setting.intake.submit(setting.request(round_number=round_number)) == [COUNTED]
+        setting.clock.now = begins + EVERY + GRACE
+        assert setting.refusal(request) == "ROUND_CLOSED"
+
+    @pytest.mark.parametrize("round_number", [ROUNDS, 2**63, 2**64 - 1])
+    def test_beyond_the_schedule(self, setting: Setting, round_number: int) -> None:
+        assert setting.refusal(setting.request(round_number=round_number)) == "NO_SUCH_ROUND"
+
+    def test_closed_by_the_operator(self, setting: Setting) -> None:
+        request = setting.request()
+        setting.intake.submit(request)
+        setting.store.close_round(setting.metric.digest, 0, now=START)
+        assert setting.refusal(setting.request()) == "ROUND_CLOSED"
+        assert setting.refusal(request) == "ROUND_CLOSED"
+
+
+class TestOrder:
+    """The cheapest reason is found first, before anything is decrypted."""
+
+    def test_unknown_digest_goes_before_everything(self, setting: Setting) -> None:
+        request = report_pb2.SubmitReportsRequest(digest=b"x" * 32, round=99, sealed=b"x")
+        assert setting.refusal(request) == "UNKNOWN_DIGEST"
+
+    def test_round_goes_before_key(self, setting: Setting) -> None:
+        request = setting.request(round_number=ROUNDS)
+        request.key_id = b"unknown!"
+        assert setting.refusal(request) == "NO_SUCH_ROUND"
+
+    def test_key_goes_before_length(self, setting: Setting) -> None:
+        request = setting.request()
+        request.key_id, request.sealed = b"unknown!", b"x"
+        assert setting.refusal(request) == "UNKNOWN_KEY"
+
+    def test_length_goes_before_number(self, setting: Setting) -> None:
+        request = setting.request()
+        request.sealed = request.sealed * 1_001 + b"x"
+        assert setting.refusal(request) == "WRONG_LENGTH"
+
+
+def test_overloaded(operator: Operator, tmp_path: Path) -> None:
+    setting = Setting(operator, tmp_path, max_bytes_in_hand=1_000)
+    assert setting.refusal(setting.request(100)) == "OVERLOADED"
+    # What was turned away holds nothing, and neither does what was counted.
+    for _ in range(20):
+        assert setting.intake.submit(setting.request()) == [COUNTED]
+    setting.committer.close()
+    setting.store.close()
+
+
+def test_store_unavailable_counts_nothing_and_recovers(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = setting.request(3)
+
+    def full(batches: list[Batch], *, now: float) -> Committed:
+        raise StoreUnavailable("here", "disk full")
+
+    def broken(batches: list[Batch], *, now: float) -> Committed:
+        raise RuntimeError("a fault of our own")
+
+    for fault in (full, broken):
+        with monkeypatch.context() as patch:
+            patch.setattr(setting.store, "commit", fault)
+            assert setting.refusal(request) == "STORE_UNAVAILABLE"
+    assert setting.intake.submit(request) == [COUNTED] * 3
+
+
+def test_after_the_end_nothing_is_counted(setting: Setting) -> None:
+    setting.committer.close()
+    assert setting.refusal(setting.request()) == "STORE_UNAVAILABLE"
+
+
+def test_one_report_sent_by_many_at_once_counts_once(setting: Setting) -> None:
+    """Within one group commit and across several, the id decides."""
+    report_id = os.urandom(16)
+    requests = [setting.request(ids=[report_id]) for _ in range(32)]
+    statuses: list[int] = []
+    gate = threading.Barrier(len(requests))
+
+    def send(request: report_pb2.SubmitReportsRequest) -> None:
+        gate.wait()
+        statuses.extend(setting.intake.submit(request))
+
+    threads = [threading.Thread(target=send, args=(request,)) for request in requests]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(statuses) == [COUNTED] + [report_pb2.REPORT_STATUS_DUPLICATE] * 31
+    published = setting.store.published(setting.metric.digest, 0)
+    assert published is not None
+    assert published.snapshot is not None
+    assert published.snapshot.tally.n == 1
+
+
+def test_many_rounds_in_one_group(setting: Setting) -> None:
+    """Requests of different rounds, counted at the same time, do not mix."""
+    setting.clock.now = START + EVERY
+    sizes = [1, 2, 3, 4, 5, 6, 7, 8]
+    requests = [setting.request(n, round_number=n % 2) for n in sizes]
+    threads = [
+        threading.Thread(target=setting.intake.submit, args=(request,)) for request in requests
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in (0, 1):
+        expected = sum(n for n in sizes if n % 2 == number)
+        assert setting.store.close_round(setting.metric.digest, number, now=START).n == expected
+
+
+def test_counts_are_those_of_the_payloads(setting: Setting) -> None:
+    """What is published is the sum of what was sent, bit by bit."""
+    payloads = [setting.metric.mechanism.randomise(i % 4, SYSTEM) for i in range(200)]
+    reports = [(os.urandom(16), payload) for payload in payloads]
+    request = make_request(setting.bundle, "daily", reports)
+    assert setting.intake.submit(request) == [COUNTED] * 200
+    expected = np.zeros(4, np.int64)
+    for payload in payloads:
+        expected[setting.metric.mechanism.supported(payload)] += 1
+    published = setting.store.published(setting.metric.digest, 0)
+    assert published is not None
+    assert published.snapshot is not None
+    np.testing.assert_array_equal(published.snapshot.tally.cells, expected)

@@ -1,0 +1,67 @@
+"""Settings: flags over environment over file over defaults, and nothing unknown."""
+
+from pathlib import Path
+
+import pytest
+
+from hubbub_aggregator.settings import SettingsError, load_settings
+
+
+def config(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "hubbub.toml"
+    path.write_text(text)
+    return path
+
+
+def test_defaults() -> None:
+    settings = load_settings({}, None)
+    assert settings.listen == "[::]:7443"
+    assert settings.private_listen == "127.0.0.1:7444"
+    assert settings.store == "sqlite:///hubbub.sqlite3"
+    assert settings.publish.step == 100
+    assert settings.threads == 64
+    assert not settings.private_tls
+
+
+def test_each_source_goes_before_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = config(tmp_path, 'threads = 1\nstore = "a"\nlisten = "h:1"\n[publish]\nstep = 7\n')
+    monkeypatch.setenv("HUBBUB_THREADS", "2")
+    monkeypatch.setenv("HUBBUB_STORE", "b")
+    settings = load_settings({"threads": 3}, path)
+    assert (settings.threads, settings.store, settings.listen) == (3, "b", "h:1")
+    assert settings.publish.step == 7
+
+
+def test_nested_names_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUBBUB_PUBLISH__STEP", "5")
+    assert load_settings({}, None).publish.step == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("thread = 3", "unknown setting 'thread'"),
+        ("[publish]\nsteps = 3", "unknown setting 'publish.steps'"),
+        ("threads = 0", "setting 'threads': input should be greater than or equal to 1"),
+        ("publish.step = 0", "setting 'publish.step'"),
+        ('listen = "7443"', "setting 'listen'"),
+        ("threads = ", "is not TOML"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_settings({}, config(tmp_path, text))
+    assert sentence in str(raised.value)
+
+
+@pytest.mark.parametrize("variable", ["HUBBUB_THREAD", "HUBBUB_PUBLISH__STEPS"])
+def test_a_bad_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(variable, "3")
+    with pytest.raises(SettingsError, match="unknown setting") as raised:
+        load_settings({}, None)
+    assert variable.removeprefix("HUBBUB_").split("__")[-1].lower() in str(raised.value).lower()
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot read"):
+        load_settings({}, tmp_path / "missing.toml")

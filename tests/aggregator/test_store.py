@@ -1,0 +1,308 @@
+"""The store: exactly once, in steps, and never silently afresh."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.bundles import Operator, make_bundle, make_metric
+
+from hubbub.errors import ChangedContract, ForeignOperator, LowerRevision
+from hubbub_aggregator.store import (
+    Batch,
+    NewerSchema,
+    NotAStore,
+    Store,
+    StoreDamaged,
+    StoreUnavailable,
+)
+
+STEP = 10
+NOW = 1_000.0
+
+
+def open_store(path: Path, writer: int = 1) -> Store:
+    return Store(str(path), writer=writer, publish_step=STEP)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.sqlite3"
+
+
+@pytest.fixture
+def store(path: Path, operator: Operator) -> Iterator[Store]:
+    store = open_store(path)
+    store.adopt(make_bundle(operator, make_metric()))
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def digest(store: Store) -> bytes:
+    return store.metrics()[0].digest
+
+
+def batch(digest: bytes, ids: list[bytes], number: int = 0) -> Batch:
+    """Reports that all support value 1 of 4."""
+
+    def fold(new: NDArray[np.bool_]) -> NDArray[np.int64]:
+        return np.array([0, new.sum(), 0, 0])
+
+    return Batch(digest, number, ids, fold)
+
+
+def fresh(n: int) -> list[bytes]:
+    return [os.urandom(16) for _ in range(n)]
+
+
+def n_published(store: Store, digest: bytes, number: int = 0) -> int:
+    published = store.published(digest, number)
+    if published is None or published.snapshot is None:
+        return 0
+    np.testing.assert_array_equal(
+        published.snapshot.tally.cells, [0, published.snapshot.tally.n, 0, 0]
+    )
+    return published.snapshot.tally.n
+
+
+class TestCounting:
+    def test_the_first_of_equal_ids_counts(self, store: Store, digest: bytes) -> None:
+        a, b = fresh(2)
+        committed = store.commit([batch(digest, [a, b, a])], now=NOW)
+        assert [list(new) for new in committed.new if new is not None] == [[True, True, False]]
+
+    def test_a_replay_counts_nothing(self, store: Store, digest: bytes) -> None:
+        ids = fresh(STEP)
+        store.commit([batch(digest, ids)], now=NOW)
+        committed = store.commit([batch(digest, ids)], now=NOW)
+        assert committed.new[0] is not None
+        assert not committed.new[0].any()
+        assert not committed.published
+        assert n_published(store, digest) == STEP
+
+    def test_an_id_means_one_round_only(self, path: Path, operator: Operator) -> None:
+        metric = make_metric("daily", periodic=(60, 3, 0))
+        with_rounds = open_store(path)
+        with_rounds.adopt(make_bundle(operator, metric))
+        digest = with_rounds.metrics()[0].digest
+        ids = fresh(STEP)
+        for number in (0, 1):
+            committed = with_rounds.commit([batch(digest, ids, number)], now=NOW)
+            assert committed.new[0] is not None
+            assert committed.new[0].all()
+        with_rounds.close()
+
+    def test_a_restart_forgets_nothing(self, store: Store, path: Path, digest: bytes) -> None:
+        ids = fresh(STEP - 1)
+        store.commit([batch(digest, ids)], now=NOW)
+        store.close()
+        again = open_store(path, writer=2)
+        committed = again.commit([batch(digest, ids + fresh(1))], now=NOW)
+        assert committed.new[0] is not None
+        assert list(committed.new[0]) == [False] * (STEP - 1) + [True]
+        assert n_published(again, digest) == STEP
+        again.close()
+
+    def test_writers_add_up(self, store: Store, path: Path, digest: bytes) -> None:
+        other = open_store(path, writer=2)
+        for writer in (store, other, store, other):
+            writer.commit([batch(digest, fresh(STEP))], now=NOW)
+        assert n_published(store, digest) == n_published(other, digest) == 4 * STEP
+        other.close()
+
+    def test_all_batches_or_none(self, store: Store, digest: bytes) -> None:
+        def broken(new: NDArray[np.bool_]) -> NDArray[np.int64]:
+            raise RuntimeError("half-way")
+
+        ids = fresh(STEP)
+        with pytest.raises(RuntimeError, match="half-way"):
+            store.commit(
+                [batch(digest, ids), Batch(digest, 0, fresh(1), broken)],
+                now=NOW,
+            )
+        committed = store.commit([batch(digest, ids)], now=NOW)
+        assert committed.new[0] is not None
+        assert committed.new[0].all()
+
+
+class TestSnapshots:
+    def test_come_in_steps(self, store: Store, digest: bytes) -> None:
+        shown = []
+        for _ in range(25):
+            store.commit([batch(digest, fresh(3))], now=NOW)
+            shown.append(n_published(store, digest))
+        assert sorted(set(shown)) == [0, 12, 24, 36, 48, 60, 72]
+
+    def test_closing_publishes_the_rest(self, store: Store, digest: bytes) -> None:
+        store.commit([batch(digest, fresh(STEP + 1))], now=NOW)
+        store.commit([batch(digest, fresh(2))], now=NOW)
+        assert n_published(store, digest) == STEP + 1
+        closed = store.close_round(digest, 0, now=NOW + 1)
+        assert (closed.n, closed.closed_now) == (STEP + 3, True)
+        assert n_published(store, digest) == STEP + 3
+        again = store.close_round(digest, 0, now=NOW + 2)
+        assert (again.n, again.closed_now) == (STEP + 3, False)
+
+    def test_a_restart_never_shows_less(self, store: Store, path: Path, digest: bytes) -> None:
+        store.commit([batch(digest, fresh(STEP))], now=NOW)
+        store.close()
+        again = open_store(path, writer=2)
+        assert n_published(again, digest) == STEP
+        published = again.published(digest, 0)
+        assert published is not None
+        assert published.snapshot is not None
+        assert published.snapshot.as_of == NOW
+        again.close()
+
+    def test_a_closed_round_refuses_and_holds_no_ids(
+        self, store: Store, path: Path, digest: bytes
+    ) -> None:
+        ids = fresh(3)
+        store.commit([batch(digest, ids)], now=NOW)
+        store.close_round(digest, 0, now=NOW)
+        assert store.commit([batch(digest, ids)], now=NOW).new == [None]
+        assert store.open_rounds() == []
+        with sqlite3.connect(path) as connection:
+            assert connection.execute("SELECT count(*) FROM report").fetchone() == (0,)
+        connection.close()
+
+    def test_a_round_closed_empty_has_no_snapshot(self, store: Store, digest: bytes) -> None:
+        assert store.close_round(digest, 0, now=NOW).n == 0
+        published = store.published(digest, 0)
+        assert published is not None
+        assert published.closed
+        assert published.snapshot is None
+
+
+class TestAdopting:
+    def test_keeps_metrics_of_older_bundles(self, store: Store, operator: Operator) -> None:
+        store.adopt(make_bundle(operator, make_metric("other"), revision=2))
+        assert [metric.name for metric in store.metrics()] == ["health.self_rated", "other"]
+
+    def test_the_same_bundle_again(self, store: Store, operator: Operator) -> None:
+        store.adopt(make_bundle(operator, make_metric()))
+
+    def test_foreign_operator(self, store: Store, operator: Operator, tmp_path: Path) -> None:
+        stranger = Operator.create(tmp_path / "stranger")
+        with pytest.raises(ForeignOperator, match=operator.key):
+            store.adopt(make_bundle(stranger, make_metric(), revision=9))
+
+    def test_lower_revision(self, store: Store, operator: Operator) -> None:
+        store.adopt(make_bundle(operator, make_metric(), revision=5))
+        with pytest.raises(LowerRevision, match="revision 4, but 5"):
+            store.adopt(make_bundle(operator, make_metric(), revision=4))
+
+    def test_other_bytes_of_the_same_revision(self, store: Store, operator: Operator) -> None:
+        with pytest.raises(LowerRevision, match="another bundle of revision 1"):
+            store.adopt(make_bundle(operator, make_metric(), make_metric("other")))
+
+    def test_changed_contract_changes_nothing(self, store: Store, operator: Operator) -> None:
+        changed = make_metric(question="How do you rate your neighbour's health?")
+        with pytest.raises(ChangedContract, match="needs a new name"):
+            store.adopt(make_bundle(operator, make_metric("a.new_one"), changed, revision=2))
+        assert [metric.name for metric in store.metrics()] == ["health.self_rated"]
+        store.adopt(make_bundle(operator, make_metric()))
+
+
+def _truncate(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def _empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def _overwrite(path: Path) -> None:
+    path.write_bytes(b"Dear diary\n" * 1_000)
+
+
+def _scribble(path: Path) -> None:
+    """Nonsense in the middle of every page but the first."""
+    with path.open("r+b") as file:
+        for start in range(4096, path.stat().st_size, 4096):
+            file.seek(start)
+            file.write(b"\xa5" * 200)
+
+
+class TestOpening:
+    @pytest.mark.parametrize("damage", [_truncate, _empty, _overwrite, _scribble])
+    def test_damage_is_refused(
+        self, store: Store, path: Path, digest: bytes, damage: Callable[[Path], None]
+    ) -> None:
+        store.commit([batch(digest, fresh(2_000))], now=NOW)
+        store.close()
+        damage(path)
+        before = path.read_bytes()
+        with pytest.raises(StoreDamaged, match=r"damaged|empty file"):
+            open_store(path)
+        assert path.read_bytes() == before
+
+    def test_a_contract_that_was_tampered_with(self, store: Store, path: Path) -> None:
+        other = make_metric(epsilon="2")
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE contract SET contract = ?", (other,))
+        connection.close()
+        with pytest.raises(StoreDamaged, match="another contract"):
+            store.metrics()
+
+    def test_a_tally_that_was_tampered_with(self, store: Store, path: Path, digest: bytes) -> None:
+        store.commit([batch(digest, fresh(1))], now=NOW)
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE tally SET cells = ?", (b"\xff" * 32,))
+        connection.close()
+        with pytest.raises(StoreDamaged, match="tally"):
+            store.commit([batch(digest, fresh(1))], now=NOW)
+
+    def test_another_programs_database(self, path: Path) -> None:
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE diary (day TEXT)")
+        connection.close()
+        with pytest.raises(NotAStore, match="not a Hubbub store"):
+            open_store(path)
+
+    def test_a_newer_schema(self, store: Store, path: Path) -> None:
+        store.close()
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE hubbub_store SET schema_version = 99")
+        connection.close()
+        with pytest.raises(NewerSchema, match="schema 99"):
+            open_store(path)
+
+    def test_a_missing_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(StoreUnavailable, match="cannot be created: No such file"):
+            open_store(tmp_path / "missing" / "store.sqlite3")
+
+    def test_a_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(StoreUnavailable, match="cannot be used"):
+            open_store(tmp_path)
+
+    @pytest.mark.parametrize(
+        "location", ["postgresql+psycopg://me:secret@host/hubbub", "sqlite://", "what://ever"]
+    )
+    def test_another_kind_of_database(self, location: str) -> None:
+        with pytest.raises(StoreUnavailable, match=r"SQLite file only|not a URL") as raised:
+            Store(location, writer=1, publish_step=STEP)
+        assert "secret" not in str(raised.value)
+
+    def test_as_a_url(self, tmp_path: Path) -> None:
+        store = Store(f"sqlite:///{tmp_path}/by-url.sqlite3", writer=1, publish_step=STEP)
+        assert store.location == str(tmp_path / "by-url.sqlite3")
+        store.close()
+
+    def test_only_the_owner_can_read_it(self, store: Store, path: Path) -> None:
+        assert path.stat().st_mode & 0o077 == 0
+
+    def test_leaves_nothing_but_the_store(self, store: Store, path: Path) -> None:
+        store.close()
+        assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_commit_is_flushed_to_the_disk(store: Store, path: Path) -> None:
+    """The pragmas that make "acknowledged" mean "durable"."""
+    with store._engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"

@@ -1,0 +1,93 @@
+"""A real dashboard process, and a real browser that reports whatever it should not have done."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+from tests.processes import PATIENCE
+
+CHROMIUM = Path("/usr/bin/chromium")
+_CHROMIUM_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+class DashboardProcess:
+    """`python -m hubbub_dashboard`, serving when constructed. Use it as a context manager."""
+
+    def __init__(self, aggregator: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "hubbub_dashboard", "--aggregator", aggregator, "--port", "0"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.line = self._output.readline().strip()
+        self.url = self.line.rpartition(" ")[2]
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def __enter__(self) -> "DashboardProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait(PATIENCE)
+        self._output.close()
+
+    @property
+    def _output(self) -> IO[str]:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The system's browser; skips where there is none, unless it is CI that has none."""
+    if not CHROMIUM.exists() and "CI" not in os.environ:
+        pytest.skip(f"no browser at {CHROMIUM}")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=str(CHROMIUM), args=list(_CHROMIUM_FLAGS)
+        )
+        yield browser
+        browser.close()
+
+
+class Witness:
+    """Notes every request of a page to another host, and every error on its console."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self._host = urlsplit(url).netloc
+        self.requests = 0
+        self.elsewhere: list[str] = []
+        self.errors: list[str] = []
+        page.on("request", lambda request: self._see(request.url))
+        page.on("websocket", lambda websocket: self._see(websocket.url))
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def _see(self, url: str) -> None:
+        parts = urlsplit(url)
+        self.requests += 1
+        if parts.scheme not in ("data", "blob") and parts.netloc != self._host:
+            self.elsewhere.append(url)
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.errors.append(f"{message.text} ({message.location})")

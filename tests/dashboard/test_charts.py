@@ -1,0 +1,119 @@
+"""What is drawn: which rows, in which order, with which intervals, and how it is marked."""
+
+import pytest
+
+from hubbub_dashboard import charts, text
+from hubbub_dashboard.charts import PALETTES, Order, Theme
+from tests.dashboard.snapshots import make_estimates, make_value
+
+
+def test_as_listed_keeps_the_domains_order_and_intervals_for_one_value() -> None:
+    estimates = make_estimates(make_value("a", 0.1), make_value("b", 0.5))
+    selection = charts.select(estimates, Order.LISTED)
+    columns = charts.rows(selection)
+    assert columns["label"] == ["a", "b"]
+    assert columns["low"] == [value.low for value in estimates.values]
+    assert columns["high"] == [value.high for value in estimates.values]
+    assert not selection.simultaneous
+
+
+def test_sorted_rows_come_with_simultaneous_intervals() -> None:
+    estimates = make_estimates(make_value("a", 0.1), make_value("b", 0.5))
+    selection = charts.select(estimates, Order.LARGEST)
+    columns = charts.rows(selection)
+    assert columns["label"] == ["b", "a"]
+    assert columns["low"] == [
+        estimates.values[1].simultaneous_low,
+        estimates.values[0].simultaneous_low,
+    ]
+    assert selection.simultaneous
+
+
+@pytest.mark.parametrize("order", Order)
+def test_a_large_domain_is_cut_to_its_largest_whatever_the_order(order: Order) -> None:
+    values = [make_value(str(i), i / 10_000) for i in range(1_024)]
+    selection = charts.select(make_estimates(*values), order)
+    assert [value.label for value in selection.values] == [str(i) for i in range(1_023, 973, -1)]
+    assert selection.total == 1_024
+    assert selection.simultaneous
+
+
+def test_exactly_as_many_as_fit_stay_as_listed() -> None:
+    values = [make_value(str(i), i / 100) for i in range(charts.MAX_ROWS)]
+    selection = charts.select(make_estimates(*values), Order.LISTED)
+    assert selection.values == tuple(values)
+    assert not selection.simultaneous
+
+
+def test_doubt_is_said_in_words_at_every_width() -> None:
+    estimates = make_estimates(make_value("clear", 0.5), make_value("doubtful", -0.01))
+    columns = charts.rows(charts.select(estimates, Order.LISTED))
+    assert columns["distinguishable"] == [True, False]
+    for width in ("wide", "narrow"):
+        clear, doubtful = columns[width]
+        assert text.NOT_DISTINGUISHABLE not in clear
+        assert text.NOT_DISTINGUISHABLE in doubtful
+    assert "\u22121" in columns["wide"][1]
+    assert columns["estimate"] == [0.5, -0.01]
+
+
+def test_the_specification_does_not_depend_on_the_figures() -> None:
+    # Else the browser would draw the chart anew at every snapshot.
+    assert charts.specification(4, "light") is charts.specification(4, "light")
+
+
+def test_doubt_has_a_shape_of_its_own() -> None:
+    layers = charts.specification(4, "light")["layer"]
+    point = next(layer for layer in layers if layer["mark"]["type"] == "point")
+    shape, fill = point["encoding"]["shape"], point["encoding"]["fill"]
+    assert shape["condition"] == {"test": "datum.distinguishable", "value": "circle"}
+    assert shape["value"] == "diamond"
+    assert fill["value"] == PALETTES["light"].paper  # hollow
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_zero_line_is_drawn_in_ink(theme: Theme) -> None:
+    layers = charts.specification(4, theme)["layer"]
+    zero = [layer for layer in layers if layer["encoding"].get("x") == {"datum": 0}]
+    assert [layer["mark"]["color"] for layer in zero] == [PALETTES[theme].ink]
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance of "#rrggbb" (WCAG 2.2)."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("role", ["ink", "muted", "accent"])
+def test_contrast_is_enough_to_read(theme: Theme, role: str) -> None:
+    palette = PALETTES[theme]
+    one, other = _luminance(getattr(palette, role)), _luminance(palette.paper)
+    assert (max(one, other) + 0.05) / (min(one, other) + 0.05) >= 4.5
+
+
+def test_the_alternative_text_says_what_the_chart_shows() -> None:
+    estimates = make_estimates(make_value("clear", 0.5), make_value("doubtful", -0.01))
+    said = charts.alternative(charts.select(estimates, Order.LISTED), 0.95)
+    assert said == (
+        "Estimated shares with 95\u202f% intervals, 2 of 2 values; 1 of these are "
+        "distinguishable from zero. clear 50.0\u202f% (48.0 to 52.0); "
+        "doubtful \u22121.0\u202f% (\u22123.0 to 1.0)."
+    )
+
+
+def test_the_alternative_text_of_many_values_ends() -> None:
+    values = [make_value(str(i), 0.5) for i in range(20)]
+    said = charts.alternative(charts.select(make_estimates(*values), Order.LISTED), 0.95)
+    assert said.endswith("; and 12 more.")
+
+
+def test_the_whole_domain_is_there_for_the_scrolling_table() -> None:
+    values = [make_value(str(i), i / 10_000) for i in range(1_024)]
+    columns = charts.every_value(make_estimates(*values))
+    assert columns["Value"] == [str(i) for i in range(1_024)]
+    assert columns["Share"] == [100 * value.estimate for value in values]
+    assert {len(column) for column in columns.values()} == {1_024}

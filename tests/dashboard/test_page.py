@@ -1,0 +1,183 @@
+"""The page in a real browser, over a real aggregator."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from hubbub.contract import Bundle
+from hubbub.v1 import estimate_pb2
+from hubbub_dashboard import text
+from tests.bundles import Operator, make_metric
+from tests.dashboard.crowd import answer, close_round, read_estimates
+from tests.dashboard.pages import DashboardProcess, Witness
+from tests.processes import ServeProcess
+
+HOSTILE = ("<script>throw 1</script>", "**bold** :red[x]", "مرحبا", "x" * 256)
+
+METRICS = (
+    make_metric("open"),
+    make_metric("waiting"),
+    make_metric("closed"),
+    make_metric("empty"),
+    make_metric("hostile", values=HOSTILE, question="<b>Which</b> **one**?"),
+    make_metric("large", values=[f"value {i}" for i in range(128)], epsilon="4"),
+)
+
+
+@pytest.fixture(scope="module")
+def operator(tmp_path_factory: pytest.TempPathFactory) -> Operator:
+    return Operator.create(tmp_path_factory.mktemp("operator") / "keys")
+
+
+@pytest.fixture(scope="module")
+def bundle_file(operator: Operator) -> Path:
+    path = operator.folder.parent / "metrics.hubbub"
+    path.write_bytes(operator.sign(METRICS))
+    return path
+
+
+@pytest.fixture(scope="module")
+def bundle(operator: Operator, bundle_file: Path) -> Bundle:
+    return Bundle.load(bundle_file, operator_key=operator.key)
+
+
+@pytest.fixture(scope="module")
+def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[ServeProcess]:
+    with ServeProcess(operator, bundle_file, bundle_file.with_name("reports.sqlite3")) as serve:
+        answer(serve, bundle, "open", [0] * 600 + [1] * 400)
+        answer(serve, bundle, "closed", [3] * 142)
+        answer(serve, bundle, "hostile", [0] * 500)
+        answer(serve, bundle, "large", [7] * 900 + [11] * 100)
+        close_round(serve, "closed")
+        close_round(serve, "empty")
+        yield serve
+
+
+@pytest.fixture(scope="module")
+def dashboard(serve: ServeProcess) -> Iterator[DashboardProcess]:
+    with DashboardProcess(serve.private) as dashboard:
+        yield dashboard
+
+
+@pytest.fixture
+def page(browser: Browser, dashboard: DashboardProcess) -> Iterator[Page]:
+    """A page that must not call out, and must not fail, whatever the test does with it."""
+    with browser.new_context(base_url=dashboard.url) as context:
+        page = context.new_page()
+        witness = Witness(page, dashboard.url)
+        yield page
+        assert witness.requests > 10
+        assert witness.elsewhere == []
+        assert witness.errors == []
+
+
+def expect_shares(page: Page, estimates: estimate_pb2.Estimates) -> None:
+    """Wait until the table's machine-readable shares are these, all and exactly."""
+    page.wait_for_function(
+        """expected => {
+            const cells = [...document.querySelectorAll(".hubbub table data")];
+            const shown = cells.map(cell => Number(cell.value));
+            return JSON.stringify(shown) === JSON.stringify(expected);
+        }""",
+        arg=[
+            share
+            for value in estimates.values
+            for share in (
+                value.estimate,
+                value.low,
+                value.high,
+                value.simultaneous_low,
+                value.simultaneous_high,
+            )
+        ],
+    )
+
+
+def expect_state(page: Page, word: str) -> None:
+    expect(page.locator(".hubbub .badge")).to_contain_text(word)
+
+
+def test_figures_are_those_of_the_private_listener(page: Page, serve: ServeProcess) -> None:
+    estimates = read_estimates(serve, "open")
+    page.goto("/?metric=open")
+    expect_state(page, "Open")
+    expect(page.locator("h1")).to_have_text("How do you rate your own health?")
+    expect(page.locator(".hubbub .facts")).to_contain_text(f"{estimates.n:,} reports")
+    expect(page.locator(".hubbub .facts")).to_contain_text(text.clock(estimates.as_of))
+    provenance = page.locator(".hubbub.provenance")
+    for fact in (
+        estimates.mechanism,
+        estimates.epsilon.declared,
+        estimates.epsilon.realised,
+        estimates.digest.hex()[:16],
+    ):
+        expect(provenance).to_contain_text(fact)
+    expect_shares(page, estimates)
+    doubts = page.locator("tbody tr", has_text=text.NOT_DISTINGUISHABLE)
+    expect(doubts).to_have_count(sum(not value.distinguishable for value in estimates.values))
+    # What a screen reader hears in place of the chart.
+    chart = page.locator("[role=graphics-document]")
+    expect(chart).to_have_attribute(
+        "aria-label", re.compile("^Estimated shares with 95.*excellent")
+    )
+    # One point for each value, and the zero line in each row.
+    for value in estimates.values:
+        expect(chart).to_contain_text(value.value)
+
+
+def test_sorting_changes_the_order_and_draws_simultaneous_intervals(
+    page: Page, serve: ServeProcess
+) -> None:
+    page.goto("/?metric=open")
+    page.get_by_role("radio", name="Largest first").click()
+    expect(page.locator(".hubbub.notes").first).to_contain_text("hold all at once")
+    largest = max(read_estimates(serve, "open").values, key=lambda value: value.estimate)
+    expect(page.locator("tbody th").first).to_have_text(largest.value)
+    assert "order=Largest" in page.url
+
+
+def test_waiting_says_what_for_and_not_how_many_there_are(page: Page) -> None:
+    page.goto("/?metric=waiting")
+    expect_state(page, "Waiting for the first snapshot")
+    expect(page.locator(".hubbub.status")).to_contain_text("at least 100 reports")
+    expect(page.locator(".hubbub table")).to_have_count(0)
+
+
+def test_closed(page: Page, serve: ServeProcess) -> None:
+    page.goto("/?metric=closed")
+    expect_state(page, "Closed")
+    expect(page.locator(".hubbub .facts")).to_contain_text("142 reports")
+    expect_shares(page, read_estimates(serve, "closed"))
+
+
+def test_closed_without_reports(page: Page) -> None:
+    page.goto("/?metric=empty")
+    expect_state(page, "Closed")
+    expect(page.locator(".hubbub.status")).to_contain_text("before any report came in")
+
+
+def test_labels_are_text_and_nothing_else(page: Page) -> None:
+    page.goto("/?metric=hostile")
+    expect(page.locator("h1")).to_have_text("<b>Which</b> **one**?")
+    expect(page.locator("tbody th")).to_have_text(list(HOSTILE))
+
+
+def test_a_large_domain_shows_its_largest_and_says_so(page: Page, serve: ServeProcess) -> None:
+    page.goto("/?metric=large")
+    notes = page.locator(".hubbub.notes").first
+    expect(notes).to_contain_text("The 50 largest estimates of 128 are shown.")
+    expect(notes).to_contain_text("hold all at once")
+    values = sorted(read_estimates(serve, "large").values, key=lambda value: -value.estimate)
+    expect(page.locator("tbody th")).to_have_text([value.value for value in values[:50]])
+    page.get_by_text("All 128 values").click()
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+
+
+def test_narrow_pages_do_not_scroll_sideways(page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.goto("/?metric=hostile")
+    expect(page.locator("tbody th")).to_have_count(len(HOSTILE))
+    page.wait_for_function("document.querySelector('.stMain').scrollWidth <= innerWidth")

@@ -1,0 +1,106 @@
+"""Snapshots from a real aggregator: read once for all viewers, kept when it goes away."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from hubbub.contract import Bundle
+from hubbub_dashboard.source import Metric, RoundState, Source
+from tests.bundles import Operator, make_metric
+from tests.dashboard.crowd import answer, close_round, read_estimates
+from tests.processes import ServeProcess
+
+NAME = "health.self_rated"
+
+
+class CallCounter(grpc.UnaryUnaryClientInterceptor):
+    """Counts the calls that go out."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def intercept_unary_unary(
+        self, continuation: Callable[..., Any], details: Any, request: Any
+    ) -> Any:
+        self.calls.append(details.method.rpartition("/")[2])
+        return continuation(details, request)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[ServeProcess]:
+    operator = Operator.create(tmp_path / "keys")
+    path = tmp_path / "metrics.hubbub"
+    path.write_bytes(operator.sign([make_metric(NAME)]))
+    with ServeProcess(operator, path, tmp_path / "reports.sqlite3") as serve:
+        yield serve
+
+
+def test_a_source_follows_the_catalogue_and_outlives_the_aggregator(
+    serve: ServeProcess, tmp_path: Path
+) -> None:
+    bundle = Bundle.load(tmp_path / "metrics.hubbub", operator_key=serve.operator.key)
+    counter, clock = CallCounter(), Clock()
+    channel = grpc.intercept_channel(serve.private_channel(), counter)
+    source = Source(channel, max_age=1.0, clock=clock)
+
+    def only_metric() -> Metric:
+        (metric,) = source.metrics().value or ()
+        return metric
+
+    metric = only_metric()
+    reading = source.estimates(metric, metric.newest)
+    assert reading.value is not None
+    assert (reading.value.n, reading.value.values) == (0, ())
+    assert counter.calls == ["ListMetrics", "GetEstimates"]
+
+    # Other viewers of the same tick cost nothing.
+    for _ in range(10):
+        assert source.estimates(only_metric(), metric.newest) is not None
+    assert counter.calls == ["ListMetrics", "GetEstimates"]
+
+    # As long as the catalogue announces nothing new, a tick is one call.
+    clock.now += 1.0
+    metric = only_metric()
+    assert source.estimates(metric, metric.newest).value is reading.value
+    assert counter.calls == ["ListMetrics", "GetEstimates", "ListMetrics"]
+
+    answer(serve, bundle, NAME, [0] * 200)
+    close_round(serve, NAME)
+    clock.now += 1.0
+    metric = only_metric()
+    assert (metric.newest.n, metric.newest.state) == (200, RoundState.CLOSED)
+    closed = source.estimates(metric, metric.newest)
+    assert closed.value is not None
+    truth = read_estimates(serve, NAME)
+    assert [value.estimate for value in closed.value.values] == [
+        value.estimate for value in truth.values
+    ]
+    assert closed.value.digest == truth.digest
+
+    serve.kill()
+    clock.now += 60.0
+    away = source.metrics()
+    assert away.failure == "UNAVAILABLE"
+    assert (away.value, away.answered) == ((metric,), clock.now - 60.0)
+    assert source.estimates(metric, metric.newest).value is closed.value
+    channel.close()
+
+
+def test_nothing_has_answered_yet() -> None:
+    # Port 9 (discard) is nobody's gRPC server.
+    with grpc.insecure_channel("127.0.0.1:9") as channel:
+        reading = Source(channel, max_age=1.0, clock=Clock()).metrics()
+    assert reading.value is None
+    assert reading.answered is None
+    assert reading.failure == "UNAVAILABLE"

@@ -1,0 +1,87 @@
+"""Digits are cut to the error, signs and units survive, sentences hold in their limits."""
+
+import pytest
+
+from hubbub_dashboard import text
+from hubbub_dashboard.source import Epsilon
+from tests.dashboard.snapshots import make_value
+
+
+@pytest.mark.parametrize(
+    ("std_error", "places"),
+    [
+        (0.2, 0),  # 20 points: whole percentages
+        (0.05, 0),
+        (0.019, 1),  # 1.9 points begin with 1, so a second digit is kept
+        (0.005, 1),
+        (0.0019, 2),
+        (0.0004, 2),
+        (1e-9, 6),
+    ],
+)
+def test_decimals_follow_the_error(std_error: float, places: int) -> None:
+    assert text.decimals([std_error]) == places
+
+
+def test_the_smallest_error_decides_and_none_is_no_error() -> None:
+    assert text.decimals([0.05, 0.0004]) == 2
+    assert text.decimals([0.0, 0.05]) == 0
+    assert text.decimals([]) == 1
+
+
+@pytest.mark.parametrize(
+    ("share", "places", "shown"),
+    [
+        (0.3124, 1, "31.2\u202f%"),
+        (-0.0141, 1, "\u22121.4\u202f%"),
+        (-0.0004, 1, "0.0\u202f%"),  # no negative zero
+        (1.0321, 0, "103\u202f%"),  # never clipped
+        (0.0, 2, "0.00\u202f%"),
+    ],
+)
+def test_percent(share: float, places: int, shown: str) -> None:
+    assert text.percent(share, places) == shown
+
+
+def test_interval_shows_both_ends() -> None:
+    assert text.interval(-0.004, 0.021, 1) == "\u22120.4 to 2.1"
+
+
+def test_numbers() -> None:
+    assert text.count(1_234_567) == "1,234,567"
+    assert text.rank(1, 1) == "1"
+    assert text.rank(2, 4) == "2–4"
+    assert text.level(0.95) == "95\u202f%"
+    assert text.level(0.999) == "99.9\u202f%"
+    assert text.clock(1_000_000_000.0) == "01:46:40 UTC"
+    assert text.day_and_clock(1_000_000_000.0) == "2001-09-09 01:46:40 UTC"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(-3, "0 s"), (3.9, "3 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (172_800, "2 d")],
+)
+def test_age(seconds: float, shown: str) -> None:
+    assert text.age(seconds) == shown
+
+
+def test_epsilon_in_words_rounds_up() -> None:
+    # e = 2.7183, e/(1 + e) = 0.7311.
+    said = text.epsilon_in_words(Epsilon("1", "1"))
+    assert "at most 2.72 times" in said
+    assert "at most 74\u202f% sure" in said
+
+
+def test_the_intervals_meaning_names_how_they_hold() -> None:
+    assert "1 in 20 misses" in text.interval_meaning(0.95, simultaneous=False)
+    assert "all at once" in text.interval_meaning(0.95, simultaneous=True)
+
+
+def test_notes_are_there_only_where_they_apply() -> None:
+    clear, doubtful, negative = (make_value("v", share) for share in (0.5, 0.02, -0.01))
+    assert text.doubt_explained([clear]) is None
+    assert text.doubt_explained([clear, doubtful]) is not None
+    assert text.below_zero([clear, doubtful]) is None
+    assert text.below_zero([negative]) is not None
+    assert text.cut(50, 50) is None
+    assert text.cut(50, 1_024) == "The 50 largest estimates of 1,024 are shown."

@@ -1,0 +1,41 @@
+"""The golden vectors, as both sides' tests read them. Made by tools/make_vectors.py."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FOLDER = Path(__file__).resolve().parent / "vectors"
+
+
+def read(name: str) -> Any:
+    """The content of tests/vectors/<name>.json."""
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
+class Vector(NamedTuple):
+    """One vector: shown by its name in pytest."""
+
+    name: str
+    facts: dict[str, Any]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def signed(self) -> bytes:
+        """The SignedBundle of a vector in bundles.json."""
+        return base64.b64decode(self.facts["signed"])
+
+    @property
+    def payload(self) -> bytes:
+        """The payload of a vector in payloads.json."""
+        return bytes.fromhex(self.facts["payload"])
+
+
+def vectors(name: str, kind: str) -> list[Vector]:
+    """The vectors of one kind, "good" or "bad", in tests/vectors/<name>.json."""
+    return [
+        Vector(facts.get("name") or "{mechanism}-{k}-{payload}".format(**facts), facts)
+        for facts in read(name)[kind]
+    ]

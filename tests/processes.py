@@ -1,0 +1,127 @@
+"""A real `hubbub serve` in a process of its own, on ports the system gives."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+import grpc
+from tests.bundles import Operator
+
+COMMAND = str(Path(sys.executable).with_name("hubbub"))
+
+# Long enough for a slow machine at its busiest; nothing is measured by it.
+PATIENCE = 60.0
+
+
+class ServeFailed(Exception):
+    """`hubbub serve` ended before it was ready; the text is what it said."""
+
+
+class ServeProcess:
+    """`hubbub serve`, ready when constructed. Use it as a context manager."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        bundle: Path,
+        store: Path | str,
+        *,
+        listen: str = "127.0.0.1:0",
+        private_listen: str = "127.0.0.1:0",
+        flags: Sequence[str] = (),
+        prefix: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`prefix` goes before the command; raises ServeFailed."""
+        self.operator = operator
+        self.lines: list[str] = []
+        self._process = subprocess.Popen(
+            [
+                *prefix,
+                COMMAND,
+                "serve",
+                str(bundle),
+                *("--keys", str(operator.folder), "--store", str(store)),
+                *("--listen", listen, "--private-listen", private_listen),
+                *flags,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, **(environment or {})},
+        )
+        self._wait_until_ready()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def public(self) -> str:
+        """127.0.0.1:port of the listener that devices reach."""
+        return _loopback(self._address("public"))
+
+    @property
+    def private(self) -> str:
+        """127.0.0.1:port of the listener that analysts reach."""
+        return _loopback(self._address("private"))
+
+    def public_channel(self) -> grpc.Channel:
+        """A TLS channel, as a device opens it."""
+        credentials = grpc.ssl_channel_credentials((self.operator.folder / "ca.crt").read_bytes())
+        return grpc.secure_channel(self.public, credentials, _OPTIONS)
+
+    def private_channel(self) -> grpc.Channel:
+        """A plaintext channel, as the dashboard opens it."""
+        return grpc.insecure_channel(self.private, _OPTIONS)
+
+    def kill(self) -> None:
+        """SIGKILL: nothing is finished, nothing is said."""
+        self._process.kill()
+        self._process.wait()
+
+    def terminate(self) -> int:
+        """SIGTERM, and the exit status after it; what it said last is in `lines`."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+        self.lines += self._output.read().splitlines()
+        return self._process.wait(PATIENCE)
+
+    def __enter__(self) -> "ServeProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self._output.close()
+
+    @property
+    def _output(self) -> IO[str]:
+        if self._process.stdout is None:
+            raise ServeFailed("no output to read")
+        return self._process.stdout
+
+    def _wait_until_ready(self) -> None:
+        for line in self._output:
+            self.lines.append(line.rstrip("\n"))
+            if self.lines[-1] == "ready":
+                return
+        self._process.wait()
+        self._output.close()
+        raise ServeFailed("\n".join(self.lines))
+
+    def _address(self, listener: str) -> str:
+        return next(line.split()[1] for line in self.lines if line.startswith(f"{listener} "))
+
+
+# A channel of its own each: gRPC else shares one connection, and its back-off, by address.
+_OPTIONS = (("grpc.use_local_subchannel_pool", 1),)
+
+
+def _loopback(address: str) -> str:
+    return f"127.0.0.1:{address.rpartition(':')[2]}"

@@ -1,0 +1,214 @@
+"""Write the golden vectors of tests/vectors, or with --check compare them.
+
+Run as `python -m tools.make_vectors`. What is expected of payloads and contexts is written
+here by hand, from the wire format, and not computed by the code that is tested with it.
+"""
+
+import argparse
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from tools import bundle_vectors, hostile_bundles
+from tools.bundle_vectors import FOREIGN, OPERATOR, X25519_KEY, X25519_PRIVATE, operator_key
+
+from hubbub.contract import Bundle, Metric
+from hubbub.schedule import Once
+
+FOLDER: Final = Path(__file__).resolve().parent.parent / "tests" / "vectors"
+
+_UNARY = ("symmetric-unary", "optimised-unary")
+
+# (mechanisms, k, payload in hex, the values it supports)
+_GOOD_PAYLOADS: Final = [
+    (("randomised-response",), 2, "00", [0]),
+    (("randomised-response",), 2, "01", [1]),
+    (("randomised-response",), 4, "03", [3]),
+    (("randomised-response",), 256, "ff", [255]),
+    (("randomised-response",), 257, "0000", [0]),
+    (("randomised-response",), 257, "0100", [256]),
+    (("randomised-response",), 1_000, "0102", [258]),
+    (("randomised-response",), 65_536, "ffff", [65_535]),
+    (_UNARY, 2, "00", []),
+    (_UNARY, 2, "02", [1]),
+    (_UNARY, 4, "05", [0, 2]),
+    (_UNARY, 4, "0f", [0, 1, 2, 3]),
+    (_UNARY, 8, "80", [7]),
+    (_UNARY, 9, "0101", [0, 8]),
+    (_UNARY, 16, "0280", [1, 15]),
+    (_UNARY, 20, "00000c", [18, 19]),
+]
+
+# (mechanisms, k, payload in hex, what is wrong)
+_BAD_PAYLOADS: Final = [
+    (("randomised-response",), 2, "", "too short"),
+    (("randomised-response",), 2, "02", "no such value"),
+    (("randomised-response",), 2, "0001", "too long"),
+    (("randomised-response",), 4, "04", "no such value"),
+    (("randomised-response",), 4, "ff", "no such value"),
+    (("randomised-response",), 256, "0001", "too long"),
+    (("randomised-response",), 257, "01", "too short"),
+    (("randomised-response",), 257, "0101", "no such value"),
+    (("randomised-response",), 257, "0001ff", "too long"),
+    (("randomised-response",), 1_000, "03e8", "no such value"),
+    (("randomised-response",), 65_536, "00ffff", "too long"),
+    (_UNARY, 2, "", "too short"),
+    (_UNARY, 2, "04", "a spare bit is set"),
+    (_UNARY, 4, "10", "a spare bit is set"),
+    (_UNARY, 4, "0100", "too long"),
+    (_UNARY, 8, "ff00", "too long"),
+    (_UNARY, 9, "01", "too short"),
+    (_UNARY, 9, "0002", "a spare bit is set"),
+    (_UNARY, 9, "010080", "too long"),
+    (_UNARY, 20, "000010", "a spare bit is set"),
+    (_UNARY, 20, "ffff1f", "a spare bit is set"),
+]
+
+# "hubbub/v1/report" and a zero byte, then the version.
+_CONTEXT_HEAD: Final = "6875626275622f76312f7265706f727400" + "01"
+_DIGEST: Final = hashlib.sha256(b"a metric").hexdigest()
+_KEY_ID: Final = X25519_KEY.key_id.hex()
+
+# Made once by hubbub.sealing.seal: a sealed report is different every time.
+_SEALED: Final = (
+    "461cf999fe2509d13eec1e0dc73a3f351e1b4802bf0f00760931daa708e8804bfda5dc9a3824d29e"
+    "528003a81a0c576a91b517c0d124e9958940bed7067489ea91"
+)
+
+
+def payloads() -> Any:
+    return {
+        "good": [
+            {"mechanism": mechanism, "k": k, "payload": payload, "supported": supported}
+            for mechanisms, k, payload, supported in _GOOD_PAYLOADS
+            for mechanism in mechanisms
+        ],
+        "bad": [
+            {"mechanism": mechanism, "k": k, "payload": payload, "why": why}
+            for mechanisms, k, payload, why in _BAD_PAYLOADS
+            for mechanism in mechanisms
+        ],
+    }
+
+
+def sealing() -> Any:
+    """Contexts, and a sealed report with the private key that opens it."""
+    rounds = {
+        0: "0000000000000000",
+        1: "0000000000000001",
+        258: "0000000000000102",
+        (1 << 64) - 1: "ffffffffffffffff",
+    }
+    return {
+        "contexts": [
+            {
+                "digest": _DIGEST,
+                "round": number,
+                "key_id": _KEY_ID,
+                "context": _CONTEXT_HEAD + _DIGEST + digits + _KEY_ID,
+            }
+            for number, digits in rounds.items()
+        ],
+        "sealed": {
+            "suite": "X25519, HKDF-SHA256, AES-128-GCM",
+            "private_key": X25519_PRIVATE.private_bytes_raw().hex(),
+            "context": _CONTEXT_HEAD + _DIGEST + rounds[258] + _KEY_ID,
+            "report": bytes(range(16)).hex() + "05",
+            "sealed": _SEALED,
+        },
+    }
+
+
+def bundles() -> Any:
+    """Signed bundles in base64: what the good ones say, and why the bad ones are refused."""
+    return {
+        "operator_key": operator_key(OPERATOR),
+        "foreign_operator_key": operator_key(FOREIGN),
+        "good": [_good(name, signed) for name, signed in bundle_vectors.good_bundles()],
+        "bad": [
+            {"name": bad.name, "signed": _base64(bad.signed), "error": bad.error, **bad.facts}
+            for bad in hostile_bundles.bad_bundles()
+        ],
+    }
+
+
+def _good(name: str, signed: bytes) -> Any:
+    bundle = Bundle.verify(signed, operator_key=operator_key(OPERATOR))
+    return {
+        "name": name,
+        "signed": _base64(signed),
+        "revision": bundle.revision,
+        "endpoint": bundle.endpoint,
+        "sealing_keys": [key.key_id.hex() for key in bundle.sealing_keys],
+        "metrics": [_metric(metric) for metric in bundle.metrics.values()],
+    }
+
+
+def _metric(metric: Metric) -> Any:
+    schedule = metric.schedule
+    form: dict[str, Any] = (
+        {"ends": schedule.ends}
+        if isinstance(schedule, Once)
+        else {"every": schedule.every, "rounds": schedule.rounds, "grace": schedule.grace}
+    )
+    ratio = metric.certificate.ratio
+    return {
+        "name": metric.name,
+        "question": metric.question,
+        "source": metric.source,
+        "digest": metric.digest.hex(),
+        "values": list(metric.domain.labels),
+        "other": metric.domain.other,
+        "absent": metric.domain.absent,
+        "schedule": {"starts": schedule.starts, **form},
+        "mechanism": metric.mechanism.name,
+        # As text: many readers of JSON hold no integer above 2^53.
+        "thresholds": {k: str(v) for k, v in metric.mechanism.thresholds.items()},
+        "payload_bytes": metric.mechanism.payload_size,
+        "epsilon_declared": metric.epsilon.text,
+        "epsilon_charged": metric.epsilon.decimal,
+        "epsilon_realised": metric.certificate.realised,
+        "ratio": f"{ratio.numerator}/{ratio.denominator}",
+    }
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+FILES: Final[dict[str, Callable[[], Any]]] = {
+    "payloads.json": payloads,
+    "sealing.json": sealing,
+    "bundles.json": bundles,
+}
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    """Every file and what belongs in it."""
+    for name, content in FILES.items():
+        text = json.dumps(content(), indent=1)
+        yield FOLDER / name, text + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare, and write nothing")
+    stale = [
+        (path, text)
+        for path, text in texts()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    if parser.parse_args().check:
+        for path, _ in stale:
+            print(f"{path.name} is not what tools/make_vectors.py makes")
+        return 1 if stale else 0
+    for path, text in stale:
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.bundles import Operator
-
 from hubbub import Bundle, Client
 from hubbub.ledger import Entry, Ledger
 from hubbub.randomness import SYSTEM, Source
 from hubbub.sealing import context
 from hubbub.transport import Refused
 from hubbub_aggregator.keys import OpeningKey, load_opening_keys
+from tests.bundles import Operator
 
 COUNTED, DUPLICATE, NOT_OPENED, NOT_CANONICAL = 1, 2, 3, 4
 
@@ -122,7 +121,7 @@ class Device(Client):
         source: Source = PATIENT,
         **options: Any,
     ) -> None:
-        self._clock = clock or Clock()  # type: ignore[assignment]
+        self._clock = clock or Clock()
         self._source = source
         if isinstance(bundle, Bundle):
             options.setdefault("operator_key", bundle.operator)

@@ -75,8 +75,9 @@ def divergence(seen: NDArray[np.int64], probabilities: NDArray[np.float64]) -> f
 def divergence_limit(bins: int) -> float:
     """What `divergence` exceeds with probability at most ALPHA, for every n and law.
 
-    Agrawal (2020), theorem 1.2: P(n · KL ≥ t) ≤ e^−t (e t/(bins − 1))^(bins − 1) for t above
-    bins − 1. The chi-square law would be sharper but is wrong where few are expected.
+    Agrawal (IEEE Transactions on Information Theory, 2020): P(n · KL ≥ t) is at most
+    e^−t (e t/(bins − 1))^(bins − 1) for t > bins − 1. The chi-square law would be sharper but
+    is wrong where few are expected.
     """
     free = bins - 1
     # With u = t/free: u − ln u = 1 − ln(ALPHA)/free, on the branch above 1.
@@ -91,11 +92,10 @@ def count_law(
     Returns the counts and their probabilities, within `reach` standard deviations (and as
     many reports) of each mean; what is left out adds up to less than 1e-15.
     """
-    starts, laws = zip(
-        *(_binomial(n, x, reach) for n, x in ((holders, p), (others, q))), strict=True
-    )
-    law = np.convolve(*laws)
-    return sum(starts) + np.arange(len(law)), law
+    first_own, own = _binomial(holders, p, reach)
+    first_other, other = _binomial(others, q, reach)
+    law = np.convolve(own, other)
+    return first_own + first_other + np.arange(len(law)), law
 
 
 def _binomial(n: int, x: float, reach: float) -> tuple[int, NDArray[np.float64]]:

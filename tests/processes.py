@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 import grpc
+
 from tests.bundles import Operator
 
 COMMAND = str(Path(sys.executable).with_name("hubbub"))

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
+
 from tests.harness import (
     ALPHA,
     count_law,

@@ -6,6 +6,11 @@ They are signed by the right operator unless the signature is what is wrong.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from hubbub.contract import SIGNATURE_CONTEXT
+from hubbub.exact import Epsilon
+from hubbub.limits import MAX_ROUNDS, MAX_TIME
+from hubbub.mechanisms import Mechanism, OptimisedUnary, RandomisedResponse, SymmetricUnary
+from hubbub.v1 import contract_pb2 as pb
 from tools.bundle_vectors import (
     FOREIGN,
     NAME,
@@ -21,12 +26,6 @@ from tools.bundle_vectors import (
     sealing_key,
     sign,
 )
-
-from hubbub.contract import SIGNATURE_CONTEXT
-from hubbub.exact import Epsilon
-from hubbub.limits import MAX_ROUNDS, MAX_TIME
-from hubbub.mechanisms import Mechanism, OptimisedUnary, RandomisedResponse, SymmetricUnary
-from hubbub.v1 import contract_pb2 as pb
 
 
 class Refused(NamedTuple):

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tools import bundle_vectors, hostile_bundles
-from tools.bundle_vectors import FOREIGN, OPERATOR, X25519_KEY, X25519_PRIVATE, operator_key
-
 from hubbub.contract import Bundle, Metric
 from hubbub.schedule import Once
+from tools import bundle_vectors, hostile_bundles
+from tools.bundle_vectors import FOREIGN, OPERATOR, X25519_KEY, X25519_PRIVATE, operator_key
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "tests" / "vectors"
 

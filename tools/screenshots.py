@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from playwright.sync_api import Browser, ViewportSize
+
+from hubbub.contract import Bundle
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round
 from tests.dashboard.pages import DashboardProcess, chromium
 from tests.processes import ServeProcess
-
-from hubbub.contract import Bundle
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
 _PEOPLE: Final = _ROOT / "examples" / "rand_hie.csv"

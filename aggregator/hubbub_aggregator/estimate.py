@@ -1,6 +1,6 @@
 """From counts to shares: the unbiased estimate, and how sure it is.
 
-For every pure mechanism (Wang, Blocki, Li and Jha, USENIX Security 2017, equation 1):
+For every pure mechanism (Wang, Blocki, Li and Jha, USENIX Security 2017):
 estimate = (count/n − q)/(p − q), from the realised p and q of the integer thresholds.
 """
 

@@ -118,10 +118,8 @@ class Ledger:
         """
         fingerprint = sha256(bundle.signed)
         with self._transaction() as connection:
-            known = {
-                key: (revision, seen)
-                for key, revision, seen in connection.execute("SELECT * FROM operator")
-            }
+            rows = connection.execute("SELECT key, revision, bundle FROM operator")
+            known = {key: (revision, seen) for key, revision, seen in rows}
             for key in known:
                 if key not in operator_keys:
                     raise ForeignOperator(key, bundle.operator)
@@ -134,21 +132,14 @@ class Ledger:
                 if digest != metric.digest:
                     raise ChangedContract(metric.name, digest, metric.digest)
             if bundle.revision > revision:
-                connection.execute(
-                    "REPLACE INTO operator VALUES (?, ?, ?)",
-                    (bundle.operator, bundle.revision, fingerprint),
-                )
-            connection.executemany(
-                "INSERT INTO contract VALUES (?, ?, ?)",
-                (
-                    (metric.name, metric.digest, metric.contract)
-                    for metric in bundle.metrics.values()
-                    if metric.name not in contracts
-                ),
-            )
-            if dict(connection.execute("SELECT * FROM budget")) != budgets:
+                _write(connection, "operator", (bundle.operator, bundle.revision, fingerprint))
+            for metric in bundle.metrics.values():
+                if metric.name not in contracts:
+                    _write(connection, "contract", (metric.name, metric.digest, metric.contract))
+            if dict(connection.execute("SELECT source, charge FROM budget")) != budgets:
                 connection.execute("DELETE FROM budget")
-                connection.executemany("INSERT INTO budget VALUES (?, ?)", budgets.items())
+                for budget in budgets.items():
+                    _write(connection, "budget", budget)
 
     @contextmanager
     def charging(self, metric: Metric, round_number: int, budget: int) -> Generator["Answer"]:
@@ -181,8 +172,9 @@ class Ledger:
                 if kept.sealed is not None and kept.key_id == key_id:
                     sealed = kept.sealed
                 left_at = now if kept.left_at is None else kept.left_at
-                _replace(
+                _write(
                     connection,
+                    "report",
                     kept._replace(
                         status=Status.SENT,
                         key_id=key_id,
@@ -198,16 +190,15 @@ class Ledger:
         """Note what became of a report that was sent; its sealed bytes are done with."""
         with self._transaction() as connection:
             for kept in _select(connection, f"WHERE {_ROW} AND {_OUTBOX}", entry[:3]):
-                _replace(connection, kept._replace(status=status, sealed=None))
+                _write(connection, "report", kept._replace(status=status, sealed=None))
 
     def withdraw(self) -> None:
         """Empty the outbox. What never left is deleted; every charge stays."""
         with self._transaction() as connection:
             for kept in _select(connection, f"WHERE {_OUTBOX}"):
                 report = None if kept.left_at is None else kept.report
-                _replace(
-                    connection, kept._replace(status=Status.WITHDRAWN, sealed=None, report=report)
-                )
+                withdrawn = kept._replace(status=Status.WITHDRAWN, sealed=None, report=report)
+                _write(connection, "report", withdrawn)
 
     def contracts(self) -> dict[str, bytes]:
         """Every contract this device ever held, by metric."""
@@ -314,7 +305,7 @@ class Answer:
             status=Status.WAITING,
             report=report,
         )
-        _write(self._connection, "INSERT", entry)
+        _write(self._connection, "report", entry)
 
 
 def _select(
@@ -324,14 +315,10 @@ def _select(
     return [Entry(*row)._replace(status=Status(row[6])) for row in rows]
 
 
-def _replace(connection: sqlite3.Connection, entry: Entry) -> None:
-    _write(connection, "REPLACE", entry)
-
-
-def _write(connection: sqlite3.Connection, verb: str, entry: Entry) -> None:
-    """Write an entry and its checksum; INSERT fails if there is one, REPLACE takes its place."""
-    places = ", ".join("?" * (len(entry) + 1))
+def _write(connection: sqlite3.Connection, table: str, row: Sequence[object]) -> None:
+    """Write a row, in place of the one with the same key if there is one."""
+    places = ", ".join("?" * (len(row) + 1))
     connection.execute(
-        f"{verb} INTO report VALUES ({places})",
-        (*entry, state_file.checksum(entry)),
+        f"REPLACE INTO {table} VALUES ({places})",  # noqa: S608
+        state_file.checksummed(row),
     )

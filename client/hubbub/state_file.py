@@ -6,7 +6,7 @@ A damaged ledger is never replaced, since a fresh one would hand out the spent b
 import os
 import sqlite3
 import zlib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -23,20 +23,24 @@ _SCHEMA_VERSION: Final = 1
 # How long to wait for another process that is writing; a record must not wait longer.
 _BUSY_SECONDS: Final = 1.0
 
+# Every row ends with the checksum of its other columns.
 _SCHEMA: Final = """
 CREATE TABLE operator (
     key TEXT PRIMARY KEY,
     revision INTEGER NOT NULL,
-    bundle BLOB NOT NULL            -- SHA-256 of the newest bundle
+    bundle BLOB NOT NULL,           -- SHA-256 of the newest bundle
+    checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE contract (
     metric TEXT PRIMARY KEY,
     digest BLOB NOT NULL,
-    contract BLOB NOT NULL
+    contract BLOB NOT NULL,
+    checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE budget (               -- what the app last declared, for the owner's view
     source TEXT PRIMARY KEY,
-    charge INTEGER NOT NULL
+    charge INTEGER NOT NULL,
+    checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE report (
     source TEXT NOT NULL,
@@ -51,10 +55,11 @@ CREATE TABLE report (
     sealed BLOB,                    -- kept until it is settled, so that a retry is the same bytes
     destination TEXT,
     left_at INTEGER,                -- when it was first handed to the network
-    checksum INTEGER NOT NULL,      -- of the columns above
+    checksum INTEGER NOT NULL,
     PRIMARY KEY (source, metric, round)
 ) WITHOUT ROWID;
 """
+_TABLES: Final = ("operator", "contract", "budget", "report")
 
 # SQLite's words for a file that is not what it was. SQLITE_ERROR is among them because no
 # statement of ours is wrong: what one stumbles over is a table that is no longer there.
@@ -147,9 +152,14 @@ def state_errors(path: str) -> Generator[None]:
         raise StateUnavailable(path, str(error)) from None
 
 
-def checksum(row: Iterable[object]) -> int:
-    """CRC-32 of a report's row: against damage that leaves the file's structure whole."""
-    # Not for what comes from an IntEnum to look different from what comes from the file.
+def checksummed(row: Sequence[object]) -> tuple[object, ...]:
+    """A row as it is stored, with its checksum at its end."""
+    return (*row, _checksum(row))
+
+
+def _checksum(row: Sequence[object]) -> int:
+    """CRC-32: against damage that leaves the file's structure whole."""
+    # A member of an IntEnum comes back from the file as the number it is.
     return zlib.crc32(ascii([int(x) if isinstance(x, int) else x for x in row]).encode())
 
 
@@ -164,9 +174,10 @@ def _check(connection: sqlite3.Connection, path: str) -> None:
     (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
         raise StateCorrupt(path, "it is damaged; spending is refused rather than started afresh")
-    for *row, kept in connection.execute("SELECT * FROM report"):
-        if checksum(row) != kept:
-            raise StateCorrupt(path, "a charge or a report in it was altered")
+    for table in _TABLES:
+        for *row, checksum in connection.execute(f"SELECT * FROM {table}"):  # noqa: S608
+            if _checksum(row) != checksum:
+                raise StateCorrupt(path, f"a row of its table {table!r} was altered")
 
 
 def _sync(directory: str) -> None:

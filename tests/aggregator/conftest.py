@@ -1,7 +1,7 @@
 """What the aggregator's tests share: an operator, and a served bundle."""
 
-
 import pytest
+
 from tests.bundles import Operator
 
 

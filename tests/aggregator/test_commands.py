@@ -7,11 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tests.bundles import Operator, make_metric
-from tests.processes import COMMAND
 
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import MECHANISMS, OptimisedUnary, RandomisedResponse, SymmetricUnary
+from tests.bundles import Operator, make_metric
+from tests.processes import COMMAND
 
 METRICS = """
 [[metric]]

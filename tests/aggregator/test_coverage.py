@@ -11,11 +11,11 @@ from math import ceil, log, prod
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.harness import count_law
 
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import MECHANISMS, Mechanism, Support
 from hubbub_aggregator.intervals import Interval, Target, one_value, simultaneous
+from tests.harness import count_law
 
 LEVEL = 0.95
 SHARES = (0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.99, 1)

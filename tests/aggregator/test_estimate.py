@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.harness import count_law
 
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import MECHANISMS, Support
 from hubbub_aggregator.estimate import Estimate, estimate, ranks
 from hubbub_aggregator.intervals import Interval
+from tests.harness import count_law
 
 
 def support_of(name: str, k: int, epsilon: str) -> Support:

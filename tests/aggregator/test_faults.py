@@ -20,11 +20,11 @@ import grpc
 import pytest
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from grpc_status import rpc_status
-from tests.bundles import Operator, make_bundle, make_metric, make_request
-from tests.processes import ServeFailed, ServeProcess
 
 from hubbub.contract import Bundle
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc
+from tests.bundles import Operator, make_bundle, make_metric, make_request
+from tests.processes import ServeFailed, ServeProcess
 
 TIMEOUT = 30
 COUNTED = report_pb2.REPORT_STATUS_COUNTED

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.bundles import Operator, make_bundle, make_metric, make_request
 
 from hubbub.contract import Bundle, Metric
 from hubbub.limits import CLOCK_SKEW
@@ -22,6 +21,7 @@ from hubbub_aggregator.keys import load_opening_keys
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.refusals import ReportsRefused
 from hubbub_aggregator.store import Batch, Committed, Store, StoreUnavailable
+from tests.bundles import Operator, make_bundle, make_metric, make_request
 
 START = 1_000_000
 EVERY, ROUNDS, GRACE = 3_600, 3, 600

@@ -14,8 +14,6 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from tests.bundles import Operator, make_bundle, make_metric, make_request
-from tests.processes import COMMAND, ServeProcess
 
 from hubbub.contract import Bundle
 from hubbub.randomness import SYSTEM
@@ -23,6 +21,8 @@ from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_gr
 from hubbub_aggregator.estimate import estimate
 from hubbub_aggregator.intervals import Target
 from hubbub_aggregator.services.estimate import MAX_WATCHERS
+from tests.bundles import Operator, make_bundle, make_metric, make_request
+from tests.processes import COMMAND, ServeProcess
 
 TIMEOUT = 30
 STEP = 100

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import grpc
 import pytest
-from tests.bundles import Operator, make_bundle, make_metric, make_request
-from tests.processes import COMMAND, ServeFailed, ServeProcess
 
 from hubbub.contract import Bundle
 from hubbub.errors import HubbubError
@@ -21,6 +19,8 @@ from hubbub_aggregator.keys import KeysError, add_certificates, add_sealing_key
 from hubbub_aggregator.process import run
 from hubbub_aggregator.settings import load_settings
 from hubbub_aggregator.store import Store
+from tests.bundles import Operator, make_bundle, make_metric, make_request
+from tests.processes import COMMAND, ServeFailed, ServeProcess
 
 TIMEOUT = 30
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from tests.bundles import Operator, make_bundle, make_metric, make_request
 
 from hubbub.contract import Bundle
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2_grpc
@@ -16,6 +15,7 @@ from hubbub_aggregator.keys import load_opening_keys
 from hubbub_aggregator.listeners import Listeners
 from hubbub_aggregator.server import Aggregator
 from hubbub_aggregator.store import Store
+from tests.bundles import Operator, make_bundle, make_metric, make_request
 
 TIMEOUT = 30
 ENDS = 1_000_000

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from tests.bundles import Operator
 
 from hubbub.contract import Bundle
 from hubbub.errors import InvalidContract, PrivacyNotProved
 from hubbub.schedule import Once, Periodic
 from hubbub_aggregator.definitions import DefinitionError, read_definitions
 from hubbub_aggregator.signing import ChangedDefinition, sign_definitions
+from tests.bundles import Operator
 
 NOW = 1_800_000_000
 METRIC = """

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.bundles import Operator, make_bundle, make_metric
 
 from hubbub.errors import ChangedContract, ForeignOperator, LowerRevision
 from hubbub_aggregator.store import (
@@ -19,6 +18,7 @@ from hubbub_aggregator.store import (
     StoreDamaged,
     StoreUnavailable,
 )
+from tests.bundles import Operator, make_bundle, make_metric
 
 STEP = 10
 NOW = 1_000.0

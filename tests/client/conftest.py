@@ -1,6 +1,7 @@
 """What the client's tests share: an operator."""
 
 import pytest
+
 from tests.bundles import Operator
 
 

@@ -4,14 +4,14 @@ import pytest
 from google.protobuf.message import DecodeError, Message
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.hostile import mutated
-from tools.bundle_vectors import good_bundles
-from tools.hostile_bundles import bad_bundles
 
 from hubbub.canonical import NotCanonical, Reader
 from hubbub.contract import open_envelope, read_bundle, read_metric
 from hubbub.errors import BundleError, InvalidContract, MalformedBundle
 from hubbub.v1 import contract_pb2 as pb
+from tests.hostile import mutated
+from tools.bundle_vectors import good_bundles
+from tools.hostile_bundles import bad_bundles
 
 SIGNED = [
     *(signed for _, signed in good_bundles()),

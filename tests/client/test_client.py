@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.bundles import Operator, make_bundle, make_metric
-from tests.devices import HASTY, Clock, Device, Receiver, entries, spent, unreachable
 
 import hubbub
 from hubbub import Client, Outcome
@@ -23,6 +21,8 @@ from hubbub.limits import CLOCK_SKEW
 from hubbub.mechanisms import RandomisedResponse
 from hubbub.schedule import Once
 from hubbub.transport import GrpcTransport
+from tests.bundles import Operator, make_bundle, make_metric
+from tests.devices import HASTY, Clock, Device, Receiver, entries, spent, unreachable
 
 VALUES = ("excellent", "good", "fair", "poor")
 NAME = "health.self_rated"
@@ -323,7 +323,11 @@ def test_a_client_closes_only_its_own_transport(
     bundle: hubbub.Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed: list[str] = []
-    monkeypatch.setattr(GrpcTransport, "close", lambda self: closed.append(self.destination))
+
+    def close(transport: GrpcTransport) -> None:
+        closed.append(transport.destination)
+
+    monkeypatch.setattr(GrpcTransport, "close", close)
     receiver = Receiver()
     Device(bundle, tmp_path, transport=receiver).close()
     assert not receiver.closed
@@ -352,7 +356,7 @@ class Hostile:
     def __bool__(self) -> bool:
         raise RuntimeError("bool")
 
-    @property  # type: ignore[misc]
+    @property
     def __class__(self) -> Any:
         raise RuntimeError("class")
 
@@ -374,7 +378,7 @@ class Rating(StrEnum):
     GOOD = "good"
 
 
-class OldRating(str, Enum):
+class OldRating(str, Enum):  # noqa: UP042
     GOOD = "good"
 
 
@@ -393,7 +397,7 @@ def test_text_of_every_kind_is_taken_for_its_text(
         assert client.metric(NAME).record(value) is Outcome.STORED
 
 
-ODD_VALUES = [
+ODD_VALUES: list[Any] = [
     *(True, False, 0, 1, 1.0, float("nan"), float("inf"), b"good", bytearray(b"good"), 1j),
     *([], {}, set(), (), ("good",), object(), object, Hostile(), Hostile, Ellipsis, len),
     *("", " good", "Good", "good\0", "good\n", "\ud800", "\U0010ffff", "x" * 10_000_000),
@@ -584,7 +588,8 @@ def test_many_threads(operator: Operator, tmp_path: Path) -> None:
                 if client.metric(name).record("good"):
                     stored.append(name)
                 if chance.random() < 0.2:
-                    chance.choice([client.flush, client.preview])()
+                    client.flush()
+                    client.preview()
             if seed == 0:
                 client.close()
         except BaseException as error:
@@ -608,11 +613,15 @@ def test_many_threads(operator: Operator, tmp_path: Path) -> None:
 
 FORK = """
 import os, sys, threading
-from hubbub import Bundle, Client, Outcome
-client = Client(sys.argv[1], operator_key=sys.argv[2], state_dir=sys.argv[3], budgets={"health": "3"})
+from hubbub import Client, Outcome
+file, key, state = sys.argv[1:]
+client = Client(file, operator_key=key, state_dir=state, budgets={"health": "3"})
 names = ["a", "b", "c", "d"]
 stop = threading.Event()
-busy = threading.Thread(target=lambda: [client.metric("a").record("x") for _ in iter(stop.is_set, True)])
+def keep_recording():
+    while not stop.is_set():
+        client.metric("a").record("good")
+busy = threading.Thread(target=keep_recording)
 busy.start()
 statuses = []
 for name in names[1:]:

@@ -7,6 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from hubbub.contract import Bundle, operator_key_bytes, parse_metric, read_metric
+from hubbub.errors import BundleError, InvalidContract, MalformedBundle, PrivacyNotProved
+from hubbub.exact import Epsilon
+from hubbub.limits import MAX_BUNDLE_BYTES, MAX_VALUES
+from hubbub.mechanisms import MECHANISMS, OptimisedUnary, RandomisedResponse, SymmetricUnary
+from hubbub.v1 import contract_pb2 as pb
 from tests.hostile import mutated
 from tools.bundle_vectors import (
     NAME,
@@ -18,13 +25,6 @@ from tools.bundle_vectors import (
     operator_key,
     sign,
 )
-
-from hubbub.contract import Bundle, operator_key_bytes, parse_metric, read_metric
-from hubbub.errors import BundleError, InvalidContract, MalformedBundle, PrivacyNotProved
-from hubbub.exact import Epsilon
-from hubbub.limits import MAX_BUNDLE_BYTES, MAX_VALUES
-from hubbub.mechanisms import MECHANISMS, OptimisedUnary, RandomisedResponse, SymmetricUnary
-from hubbub.v1 import contract_pb2 as pb
 
 KEY = operator_key(OPERATOR)
 BUNDLES = [pb.SignedBundle.FromString(signed).bundle for _, signed in good_bundles()]

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.proofs import nudged
 
 from hubbub.exact import (
     CHARGE_UNIT,
@@ -23,6 +22,7 @@ from hubbub.exact import (
     upper_text,
 )
 from hubbub.mechanisms import MECHANISMS, Mechanism, SymmetricUnary
+from tests.proofs import nudged
 
 DECIMALS = ["0.000000000001", "0.0001", "0.1", "0.5", "0.693147180559", "1", "2", "3.25", "8"]
 LOGARITHMS = ["ln 1.000000000001", "ln 1.5", "ln 2", "ln 3", "ln 4", "ln 4.84", "ln 9", "ln 2980.9"]

@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.bundles import Operator, make_bundle, make_metric
-from tests.devices import Clock, Device, Receiver, entries, spent
 
 import hubbub
 from hubbub import Outcome
 from hubbub.exact import CHARGE_UNIT
 from hubbub.ledger import Ledger, Status
 from hubbub.state_file import FILE_NAME
+from hubbub.transport import Refused
+from tests.bundles import Operator, make_bundle, make_metric
+from tests.devices import Clock, Device, Receiver, entries, spent
 
 NAME = "health.self_rated"
 PERIODIC = make_metric(epsilon="1", periodic=(1_000, 100, 1_000))
@@ -34,7 +35,7 @@ def lived_in(bundle: hubbub.Bundle, tmp_path_factory: pytest.TempPathFactory) ->
     """A state of six answers: counted, withdrawn, sent without an answer, and waiting."""
     state = tmp_path_factory.mktemp("lived_in")
     clock = Clock(0)
-    receiver = Receiver([1], [1], hubbub.transport.Refused("UNAVAILABLE"))
+    receiver = Receiver([1], [1], Refused("UNAVAILABLE"))
     with Device(bundle, state, clock=clock, transport=receiver) as client:
         for number in range(6):
             clock.now = 1_000 * number
@@ -65,12 +66,6 @@ def survives(bundle: hubbub.Bundle, file: Path) -> bool:
         # At the time of the newest answer, so that a lost one could be given again.
         client = Device(bundle, file.parent, clock=Clock(5_000))
     except hubbub.StateError:
-        return False
-    except hubbub.BundleError as error:
-        # Damage to what it remembers of bundles: refused as well.
-        assert isinstance(
-            error, hubbub.ForeignOperator | hubbub.LowerRevision | hubbub.ChangedContract
-        )
         return False
     with client:
         assert client.metric(NAME).record("good") is Outcome.ALREADY_ANSWERED
@@ -205,6 +200,7 @@ def device():
         capture_output=True,
         text=True,
         timeout=60,
+        check=False,
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == ""
@@ -214,10 +210,8 @@ def device():
 def can_unshare() -> bool:
     if shutil.which("unshare") is None:
         return False
-    tried = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--mount", "true"], capture_output=True
-    )
-    return tried.returncode == 0
+    command = ["unshare", "--user", "--map-root-user", "--mount", "true"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture
@@ -395,7 +389,7 @@ def test_charge_and_report_are_one_row(
             patch.setattr(type(metric.mechanism), "randomise", _fail)
             assert client.metric(NAME).record("good") is Outcome.NOT_STORED
         with monkeypatch.context() as patch:
-            patch.setattr("hubbub.state_file.checksum", _fail)
+            patch.setattr("hubbub.state_file.checksummed", _fail)
             assert client.metric(NAME).record("good") is Outcome.NOT_STORED
         assert entries(tmp_path) == []
         assert client.metric(NAME).record("good") is Outcome.STORED
@@ -500,7 +494,7 @@ def test_opting_out_deletes_what_was_said_and_keeps_what_was_spent(
 
 
 def _pieces(report: bytes) -> set[bytes]:
-    return {report[at : at + 8] for at in range(0, len(report) - 8)}
+    return {report[at : at + 8] for at in range(len(report) - 8)}
 
 
 def _windows(file: Path) -> set[bytes]:
@@ -512,7 +506,7 @@ def test_what_has_left_already_is_remembered_after_opting_out(
     bundle: hubbub.Bundle, tmp_path: Path
 ) -> None:
     """The owner may still see what the aggregator may have."""
-    receiver = Receiver(hubbub.transport.Refused("DEADLINE_EXCEEDED"))
+    receiver = Receiver(Refused("DEADLINE_EXCEEDED"))
     with Device(bundle, tmp_path, transport=receiver) as client:
         client.metric(NAME).record("good")
         client.flush(0.1)

@@ -16,9 +16,9 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
-from tests.proofs import PROOFS, Core
 
 import hubbub
+from tests.proofs import PROOFS, Core
 
 
 class Mutant(NamedTuple):

@@ -1,12 +1,12 @@
 """The law of the shipped samplers, enumerated over every tape of random digits."""
 
 import pytest
-from tests.proofs import CHECKS, PROOFS, Core, check_below, check_law, walks
 
 from hubbub import exact, mechanisms, randomness
 from hubbub.exact import Certificate, Epsilon
 from hubbub.mechanisms import MECHANISMS, OptimisedUnary, RandomisedResponse, SymmetricUnary
 from hubbub.mechanisms.coin import Resolution
+from tests.proofs import CHECKS, PROOFS, Core, check_below, check_law, walks
 
 SHIPPED = Core(exact, randomness, mechanisms)
 

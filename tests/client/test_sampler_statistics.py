@@ -11,6 +11,10 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+from hubbub.exact import Epsilon
+from hubbub.mechanisms import MECHANISMS, Mechanism, RandomisedResponse
+from hubbub.randomness import SYSTEM
 from tests.harness import (
     Range,
     count_law,
@@ -19,10 +23,6 @@ from tests.harness import (
     mean_range,
     variance_range,
 )
-
-from hubbub.exact import Epsilon
-from hubbub.mechanisms import MECHANISMS, Mechanism, RandomisedResponse
-from hubbub.randomness import SYSTEM
 
 CROWDS = 6_000
 DEVICES = 4  # in a crowd, one after the other: a draw used twice shows in the variance

@@ -5,10 +5,10 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hpke import MLKEM768X25519PrivateKey
-from tests.golden import read
 
 from hubbub.contract import SealingKey, SealingSuite, key_id
 from hubbub.sealing import SUITES, context, overhead, seal
+from tests.golden import read
 
 DIGEST = bytes(range(32))
 REPORT = bytes(16) + b"\x05"

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from tests.golden import Vector, read, vectors
-from tools import make_vectors
 
 from hubbub import errors
 from hubbub.contract import Bundle
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import MECHANISMS, Mechanism
+from tests.golden import Vector, read, vectors
+from tools import make_vectors
 
 OPERATOR_KEY: str = read("bundles")["operator_key"]
 FOREIGN_KEY: str = read("bundles")["foreign_operator_key"]

@@ -72,8 +72,8 @@ def column_of(path: Path, column: str, epsilon: str) -> People:
     """
     rows = _read(path)
     if not rows or column not in rows[0]:
-        known = ", ".join(filter(None, rows[0])) if rows else "no rows"
-        raise CommandError(f"{path} has no column {column!r}; it has {known}")
+        known = ", ".join(filter(None, rows[0])) if rows else ""
+        raise CommandError(f"{path} has no column {column!r}; it has {known or 'none with rows'}")
     cells = [row[column].strip() for row in rows]
     values = sorted(set(cells) - {""}, key=_natural)
     metric = MetricDefinition(

@@ -99,12 +99,16 @@ def _server(threads: int, options: tuple[tuple[str, Any], ...]) -> grpc.Server:
 
 
 def _listen(server: grpc.Server, address: str, credentials: grpc.ServerCredentials | None) -> str:
+    host, _, port = address.rpartition(":")
+    if host == "localhost":
+        # The name has two addresses, and gRPC is content if one of them is free: the other
+        # may be another aggregator's.
+        host = "127.0.0.1"
     try:
         if credentials is None:
-            port = server.add_insecure_port(address)
+            real = server.add_insecure_port(f"{host}:{port}")
         else:
-            port = server.add_secure_port(address, credentials)
+            real = server.add_secure_port(f"{host}:{port}", credentials)
     except RuntimeError:
         raise AddressTaken(address) from None
-    host = address.rpartition(":")[0]
-    return f"{host}:{port}"
+    return f"{host}:{real}"

@@ -90,10 +90,11 @@ def _record(options: argparse.Namespace) -> int:
 
 def _value() -> str:
     """One line of standard input. What is not text is no label, and the error must not quote it."""
-    line = sys.stdin.buffer.readline() if sys.stdin is not None else b""
+    stdin = sys.stdin
+    line = stdin.buffer.readline() if stdin is not None else b""
     if not line:
         raise ValueError("there is no value on standard input")
-    return line.decode(sys.stdin.encoding, errors="replace").rstrip("\r\n")
+    return line.decode(stdin.encoding, errors="replace").rstrip("\r\n")
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from hubbub import forks
+from hubbub.canonical import NotCanonical, Reader
 
 if TYPE_CHECKING:
     import grpc
@@ -22,10 +23,11 @@ _OPTIONS: Final = (
     ("grpc.primary_user_agent", "hubbub"),
 )
 
-# Trailing metadata of a refusal: RefusalReason's name without its prefix, and gRPC's own key
-# for how long to wait.
-REASON_KEY: Final = "hubbub-refusal"
-PUSHBACK_KEY: Final = "grpc-retry-pushback-ms"
+# Trailing metadata with an encoded google.rpc.Status, and which of its details we read.
+_DETAILS_KEY: Final = "grpc-status-details-bin"
+_ERROR_INFO: Final = "type.googleapis.com/google.rpc.ErrorInfo"
+_RETRY_INFO: Final = "type.googleapis.com/google.rpc.RetryInfo"
+_REASON_PREFIX: Final = "REFUSAL_REASON_"
 
 
 class Refused(Exception):
@@ -116,9 +118,30 @@ class GrpcTransport:
 
 def _refused(error: "grpc.RpcError") -> Refused:
     """What the aggregator said about its refusal; else what gRPC says."""
-    metadata = {item.key: str(item.value) for item in error.trailing_metadata() or ()}
-    pushback = metadata.get(PUSHBACK_KEY, "")[:12]
-    return Refused(
-        metadata.get(REASON_KEY) or error.code().name,
-        int(pushback) / 1000 if pushback.isdecimal() else 0.0,
-    )
+    metadata = {item.key: item.value for item in error.trailing_metadata() or ()}
+    try:
+        # gRPC gives keys that end in "-bin" as bytes.
+        reason, pushback = _details(metadata.get(_DETAILS_KEY, b""))
+    except NotCanonical:
+        reason, pushback = "", 0.0
+    return Refused(reason or error.code().name, pushback)
+
+
+def _details(status: bytes) -> tuple[str, float]:
+    """Reason ("" if there is none) and seconds to wait, from an encoded google.rpc.Status.
+
+    Its messages are in no package that a device has, and five of their fields are all we need.
+    """
+    reader = Reader(status)
+    reader.uint(1)
+    reader.text(2)
+    reason, pushback = "", 0.0
+    for packed in reader.each(3):
+        detail = Reader(packed)
+        kind, content = detail.text(1), Reader(detail.octets(2))
+        if kind == _ERROR_INFO:
+            reason = content.text(1).removeprefix(_REASON_PREFIX)
+        elif kind == _RETRY_INFO:
+            delay = content.message(1)
+            pushback = 0.0 if delay is None else delay.uint(1) + delay.uint(2) / 1e9
+    return reason, pushback

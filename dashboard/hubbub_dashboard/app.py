@@ -9,6 +9,8 @@ import streamlit as st
 
 from hubbub_aggregator.connection import open_channel
 from hubbub_dashboard import charts, markup, states, text
+from hubbub_dashboard.palette import Theme
+from hubbub_dashboard.selection import MAX_ROWS, SHARE_COLUMNS, Order, every_value, select
 from hubbub_dashboard.settings import Settings, read_settings
 from hubbub_dashboard.source import Estimates, Metric, Reading, Round, Source
 
@@ -87,11 +89,11 @@ def choose(metrics: tuple[Metric, ...]) -> tuple[Metric, Round]:
 
 def figures(estimates: Estimates) -> None:
     """Draw a snapshot's chart, say what it means, and give the figures as a table."""
-    order = charts.Order.LISTED
-    if len(estimates.values) <= charts.MAX_ROWS:
+    order = Order.LISTED
+    if len(estimates.values) <= MAX_ROWS:
         order = st.segmented_control(
             "Order",
-            list(charts.Order),
+            list(Order),
             default=order,
             format_func=lambda order: order.value,
             label_visibility="collapsed",
@@ -99,8 +101,8 @@ def figures(estimates: Estimates) -> None:
             key="order",
             bind="query-params",
         )
-    selection = charts.select(estimates, order)
-    theme: charts.Theme = st.context.theme.type or "light"
+    selection = select(estimates, order)
+    theme: Theme = st.context.theme.type or "light"
     st.vega_lite_chart(
         charts.rows(selection),
         charts.specification(len(selection.values), theme),
@@ -126,8 +128,8 @@ def everything(estimates: Estimates, places: int) -> None:
         return
     share = st.column_config.NumberColumn(format=f"%.{places}f\u202f%%")
     st.dataframe(
-        charts.every_value(estimates),
-        column_config=dict.fromkeys(charts.SHARE_COLUMNS, share),
+        every_value(estimates),
+        column_config=dict.fromkeys(SHARE_COLUMNS, share),
         hide_index=True,
     )
 

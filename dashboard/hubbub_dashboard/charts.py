@@ -4,18 +4,12 @@ Rows change with every snapshot and the specification does not, so the browser m
 instead of drawing the chart anew. Pure.
 """
 
-from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from hubbub_dashboard import text
-from hubbub_dashboard.source import Estimates, Value
-
-Theme = Literal["light", "dark"]
-
-# More rows than this are not read but searched; the table has them all.
-MAX_ROWS: Final = 50
+from hubbub_dashboard.palette import PALETTES, Palette, Theme
+from hubbub_dashboard.selection import Selection
 
 # Named in the alternative text one by one; a listener has the table for the rest.
 _MAX_SPOKEN: Final = 8
@@ -33,66 +27,6 @@ _MARKS: Final = 0.72
 _CAP: Final = 0.13
 # Below this many pixels a row's figures and its words do not fit beside its label.
 _NARROW: Final = 560
-
-
-class Order(Enum):
-    """How rows are arranged."""
-
-    LISTED = "As listed"
-    LARGEST = "Largest first"
-
-
-@dataclass(frozen=True, slots=True)
-class Palette:
-    """Colours of one theme. Blue against grey is safe for every kind of colour blindness."""
-
-    ink: str
-    muted: str
-    paper: str
-    accent: str
-    grid: str
-
-
-PALETTES: Final[dict[Theme, Palette]] = {
-    "light": Palette("#1f2328", "#5f666d", "#fcfcfa", "#1b5e8c", "#e4e4de"),
-    "dark": Palette("#e6e8ea", "#9aa3ac", "#15181c", "#6db3e3", "#2b3138"),
-}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection:
-    """The values of a snapshot that are shown, in the order in which they are."""
-
-    values: tuple[Value, ...]
-    total: int
-    """How many there are."""
-    simultaneous: bool
-    """Whether the intervals drawn cover all values at once."""
-    places: int
-    """Decimals of a percentage that the errors warrant."""
-
-    def low(self, value: Value) -> float:
-        """Lower end of the interval that is drawn, a share."""
-        return value.simultaneous_low if self.simultaneous else value.low
-
-    def high(self, value: Value) -> float:
-        """Upper end of the interval that is drawn, a share."""
-        return value.simultaneous_high if self.simultaneous else value.high
-
-
-@lru_cache(maxsize=64)
-def select(estimates: Estimates, order: Order) -> Selection:
-    """Choose the rows: all as listed, or the `MAX_ROWS` largest.
-
-    Choosing by size picks values whose noise happened to be high, so a sorted selection comes
-    with simultaneous intervals, and a domain of more than `MAX_ROWS` values is always sorted.
-    """
-    values = estimates.values
-    is_sorted = order is Order.LARGEST or len(values) > MAX_ROWS
-    if is_sorted:
-        values = tuple(sorted(values, key=lambda value: -value.estimate))[:MAX_ROWS]
-    places = text.decimals(value.std_error for value in estimates.values)
-    return Selection(values, len(estimates.values), is_sorted, places)
 
 
 _COLUMNS: Final = ("row", "label", "estimate", "low", "high", "distinguishable", "wide", "narrow")
@@ -290,29 +224,4 @@ def _figures(palette: Palette) -> dict[str, Any]:
             "y": _band(_TEXTS),
             "text": {"condition": fitting, "field": "wide"},
         },
-    }
-
-
-# The columns of `every_value` that are percentages.
-SHARE_COLUMNS: Final = ("Share", "Low", "High", "Low, all at once", "High, all at once")
-
-
-@lru_cache(maxsize=8)
-def every_value(estimates: Estimates) -> dict[str, list[Any]]:
-    """Return the whole snapshot as columns for a table that scrolls; shares as percentages."""
-    shares = (
-        [100 * value.estimate for value in estimates.values],
-        [100 * value.low for value in estimates.values],
-        [100 * value.high for value in estimates.values],
-        [100 * value.simultaneous_low for value in estimates.values],
-        [100 * value.simultaneous_high for value in estimates.values],
-    )
-    return {
-        "Value": [value.label for value in estimates.values],
-        **dict(zip(SHARE_COLUMNS, shares, strict=True)),
-        "Rank": [text.rank(value.rank_low, value.rank_high) for value in estimates.values],
-        "Above zero?": [
-            "yes" if value.distinguishable else f"◇ {text.NOT_DISTINGUISHABLE}"
-            for value in estimates.values
-        ],
     }

@@ -4,7 +4,7 @@ from functools import lru_cache
 from html import escape
 
 from hubbub_dashboard import text
-from hubbub_dashboard.charts import Selection
+from hubbub_dashboard.selection import Selection
 from hubbub_dashboard.source import Estimates, Value
 from hubbub_dashboard.states import Status
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from hubbub_dashboard.palette import PALETTES, Palette
+
 # Nothing leaves this machine, nothing is watched, nothing explains our code to a viewer.
 _SERVER: Final[Mapping[str, object]] = {
     "browser.gatherUsageStats": False,
@@ -21,25 +23,30 @@ _SERVER: Final[Mapping[str, object]] = {
     "server.allowedHosts": ["localhost", "127.0.0.1", "::1"],
 }
 
-# Ink on paper and its reverse. Every text colour keeps a contrast of at least 4.5 to 1.
-_THEME: Final[Mapping[str, object]] = {
+_LOOKS: Final[Mapping[str, object]] = {
     "theme.font": "sans-serif",
     "theme.headingFont": "sans-serif",
     "theme.baseRadius": "small",
     "theme.showWidgetBorder": True,
-    "theme.light.primaryColor": "#1b5e8c",
-    "theme.light.backgroundColor": "#fcfcfa",
-    "theme.light.secondaryBackgroundColor": "#f2f2ee",
-    "theme.light.textColor": "#1f2328",
-    "theme.light.borderColor": "#d4d4cd",
-    "theme.dark.primaryColor": "#6db3e3",
-    "theme.dark.backgroundColor": "#15181c",
-    "theme.dark.secondaryBackgroundColor": "#20252b",
-    "theme.dark.textColor": "#e6e8ea",
-    "theme.dark.borderColor": "#3a4149",
 }
 
 
 def options(address: str, port: int) -> dict[str, object]:
     """Return what Streamlit is run with, to serve the page on this address and port."""
-    return {**_SERVER, **_THEME, "server.address": address, "server.port": port}
+    colours = {
+        f"theme.{theme}.{option}": colour
+        for theme, palette in PALETTES.items()
+        for option, colour in _colours(palette).items()
+    }
+    here = {"server.address": address, "server.port": port}
+    return {**_SERVER, **_LOOKS, **colours, **here}
+
+
+def _colours(palette: Palette) -> dict[str, str]:
+    return {
+        "primaryColor": palette.accent,
+        "backgroundColor": palette.paper,
+        "secondaryBackgroundColor": palette.surface,
+        "textColor": palette.ink,
+        "borderColor": palette.edge,
+    }

@@ -185,13 +185,14 @@ class TestKeys:
 
 
 class TestAddresses:
+    @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::]"])
     @pytest.mark.parametrize("listener", ["listen", "private_listen"])
     def test_a_taken_port(
-        self, keys: Operator, bundle: Path, tmp_path: Path, listener: str
+        self, keys: Operator, bundle: Path, tmp_path: Path, *, listener: str, host: str
     ) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
-            address = f"127.0.0.1:{taken.getsockname()[1]}"
-            text = refusal(keys, bundle, tmp_path / "s", **{listener: address})
+            address = f"{host}:{taken.getsockname()[1]}"
+            text = refusal(keys, bundle, tmp_path / "s", private_tls=True, **{listener: address})
         assert f"cannot listen on {address}" in text
         # Refused before anything was put in force.
         assert not (tmp_path / "s").exists()

@@ -85,7 +85,7 @@ class Witness:
     def _see(self, url: str) -> None:
         parts = urlsplit(url)
         self.requests += 1
-        if parts.scheme not in ("data", "blob") and parts.netloc != self._host:
+        if parts.scheme not in ("about", "blob", "data") and parts.netloc != self._host:
             self.elsewhere.append(url)
 
     def _hear(self, message: ConsoleMessage) -> None:

@@ -1,53 +1,16 @@
-"""What is drawn: which rows, in which order, with which intervals, and how it is marked."""
+"""What is drawn, how doubt is marked, and what is said in place of the chart."""
 
 import pytest
 
 from hubbub_dashboard import charts, text
-from hubbub_dashboard.charts import PALETTES, Order, Theme
+from hubbub_dashboard.palette import PALETTES, Theme
+from hubbub_dashboard.selection import Order, select
 from tests.dashboard.snapshots import make_estimates, make_value
-
-
-def test_as_listed_keeps_the_domains_order_and_intervals_for_one_value() -> None:
-    estimates = make_estimates(make_value("a", 0.1), make_value("b", 0.5))
-    selection = charts.select(estimates, Order.LISTED)
-    columns = charts.rows(selection)
-    assert columns["label"] == ["a", "b"]
-    assert columns["low"] == [value.low for value in estimates.values]
-    assert columns["high"] == [value.high for value in estimates.values]
-    assert not selection.simultaneous
-
-
-def test_sorted_rows_come_with_simultaneous_intervals() -> None:
-    estimates = make_estimates(make_value("a", 0.1), make_value("b", 0.5))
-    selection = charts.select(estimates, Order.LARGEST)
-    columns = charts.rows(selection)
-    assert columns["label"] == ["b", "a"]
-    assert columns["low"] == [
-        estimates.values[1].simultaneous_low,
-        estimates.values[0].simultaneous_low,
-    ]
-    assert selection.simultaneous
-
-
-@pytest.mark.parametrize("order", Order)
-def test_a_large_domain_is_cut_to_its_largest_whatever_the_order(order: Order) -> None:
-    values = [make_value(str(i), i / 10_000) for i in range(1_024)]
-    selection = charts.select(make_estimates(*values), order)
-    assert [value.label for value in selection.values] == [str(i) for i in range(1_023, 973, -1)]
-    assert selection.total == 1_024
-    assert selection.simultaneous
-
-
-def test_exactly_as_many_as_fit_stay_as_listed() -> None:
-    values = [make_value(str(i), i / 100) for i in range(charts.MAX_ROWS)]
-    selection = charts.select(make_estimates(*values), Order.LISTED)
-    assert selection.values == tuple(values)
-    assert not selection.simultaneous
 
 
 def test_doubt_is_said_in_words_at_every_width() -> None:
     estimates = make_estimates(make_value("clear", 0.5), make_value("doubtful", -0.01))
-    columns = charts.rows(charts.select(estimates, Order.LISTED))
+    columns = charts.rows(select(estimates, Order.LISTED))
     assert columns["distinguishable"] == [True, False]
     for width in ("wide", "narrow"):
         clear, doubtful = columns[width]
@@ -97,7 +60,7 @@ def test_contrast_is_enough_to_read(theme: Theme, role: str) -> None:
 
 def test_the_alternative_text_says_what_the_chart_shows() -> None:
     estimates = make_estimates(make_value("clear", 0.5), make_value("doubtful", -0.01))
-    said = charts.alternative(charts.select(estimates, Order.LISTED), 0.95)
+    said = charts.alternative(select(estimates, Order.LISTED), 0.95)
     assert said == (
         "Estimated shares with 95\u202f% intervals, 2 of 2 values; 1 of these are "
         "distinguishable from zero. clear 50.0\u202f% (48.0 to 52.0); "
@@ -107,13 +70,5 @@ def test_the_alternative_text_says_what_the_chart_shows() -> None:
 
 def test_the_alternative_text_of_many_values_ends() -> None:
     values = [make_value(str(i), 0.5) for i in range(20)]
-    said = charts.alternative(charts.select(make_estimates(*values), Order.LISTED), 0.95)
+    said = charts.alternative(select(make_estimates(*values), Order.LISTED), 0.95)
     assert said.endswith("; and 12 more.")
-
-
-def test_the_whole_domain_is_there_for_the_scrolling_table() -> None:
-    values = [make_value(str(i), i / 10_000) for i in range(1_024)]
-    columns = charts.every_value(make_estimates(*values))
-    assert columns["Value"] == [str(i) for i in range(1_024)]
-    assert columns["Share"] == [100 * value.estimate for value in values]
-    assert {len(column) for column in columns.values()} == {1_024}

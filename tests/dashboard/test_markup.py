@@ -2,8 +2,8 @@
 
 import re
 
-from hubbub_dashboard import charts, markup, text
-from hubbub_dashboard.charts import Order
+from hubbub_dashboard import markup, text
+from hubbub_dashboard.selection import Order, select
 from hubbub_dashboard.source import Epsilon, RoundState
 from hubbub_dashboard.states import Status, Tone, of_round
 from tests.dashboard.snapshots import make_estimates, make_value
@@ -22,7 +22,7 @@ def test_everything_from_outside_is_escaped() -> None:
         markup.status_line(status, estimates, NOW, paused=False),
         markup.notes(HOSTILE),
         markup.provenance(estimates),
-        markup.table(charts.select(estimates, Order.LISTED), 0.95),
+        markup.table(select(estimates, Order.LISTED), 0.95),
     ):
         assert "<img" not in html
         assert "&lt;img" in html
@@ -30,7 +30,7 @@ def test_everything_from_outside_is_escaped() -> None:
 
 def test_the_table_carries_exact_shares_and_shows_the_digits_that_mean_something() -> None:
     estimates = make_estimates(make_value("a", 0.123456789, error=0.005))
-    html = markup.table(charts.select(estimates, Order.LISTED), 0.95)
+    html = markup.table(select(estimates, Order.LISTED), 0.95)
     value = estimates.values[0]
     assert [float(share) for share in re.findall(r'<data value="([^"]+)">', html)] == [
         value.estimate,
@@ -44,7 +44,7 @@ def test_the_table_carries_exact_shares_and_shows_the_digits_that_mean_something
 
 def test_doubt_is_marked_by_glyph_and_words() -> None:
     estimates = make_estimates(make_value("a", 0.5), make_value("b", 0.0))
-    html = markup.table(charts.select(estimates, Order.LISTED), 0.95)
+    html = markup.table(select(estimates, Order.LISTED), 0.95)
     assert html.count(f"◇ {text.NOT_DISTINGUISHABLE}") == 1
     assert html.count('<tr class="doubt">') == 1
 

@@ -1,6 +1,7 @@
 """The page in a real browser, over a real aggregator."""
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.dashboard.crowd import answer, close_round, read_estimates
 from tests.dashboard.pages import DashboardProcess, Witness
 from tests.processes import ServeProcess
 
+HOUR = 3_600
 HOSTILE = ("<script>throw 1</script>", "**bold** :red[x]", "مرحبا", "x" * 256)
 
 METRICS = (
@@ -23,6 +25,7 @@ METRICS = (
     make_metric("closed"),
     make_metric("empty"),
     make_metric("hostile", values=HOSTILE, question="<b>Which</b> **one**?"),
+    make_metric("repeated", starts=int(time.time()) - 2 * HOUR, periodic=(HOUR, 9, 24 * HOUR)),
     make_metric("large", values=[f"value {i}" for i in range(128)], epsilon="4"),
 )
 
@@ -51,6 +54,7 @@ def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[Ser
         answer(serve, bundle, "closed", [3] * 142)
         answer(serve, bundle, "hostile", [0] * 500)
         answer(serve, bundle, "large", [7] * 900 + [11] * 100)
+        answer(serve, bundle, "repeated", [2] * 300, number=1)
         close_round(serve, "closed")
         close_round(serve, "empty")
         yield serve
@@ -157,6 +161,20 @@ def test_closed_without_reports(page: Page) -> None:
     page.goto("/?metric=empty")
     expect_state(page, "Closed")
     expect(page.locator(".hubbub.status")).to_contain_text("before any report came in")
+
+
+def test_a_round_can_be_chosen_and_its_link_shows_it_again(page: Page) -> None:
+    page.goto("/?metric=repeated")
+    # Round 2 is open too, but 1 is the newest with a snapshot.
+    expect(page.locator(".hubbub .facts")).to_contain_text("300 reports")
+    page.get_by_role("combobox", name="Round").click()
+    page.get_by_role("option", name="2", exact=True).click()
+    expect_state(page, "Waiting for the first snapshot")
+    link = page.url
+    assert "round=2" in link
+    page.goto("about:blank")
+    page.goto(link)
+    expect_state(page, "Waiting for the first snapshot")
 
 
 def test_labels_are_text_and_nothing_else(page: Page) -> None:

@@ -1,8 +1,10 @@
 """`python -m hubbub`: record one value by hand, or show what this device has given away."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
+from io import TextIOWrapper
 
 from hubbub.errors import HubbubError
 from hubbub.ledger import Ledger
@@ -16,8 +18,17 @@ EXIT_INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     options = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Better an escaped ε than none at all.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return _record(options) if options.command == "record" else _show(options)
+        status = _record(options) if options.command == "record" else _show(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever was reading has seen enough; what is left in the buffer goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_UNUSABLE
     except (HubbubError, OSError, ValueError) as error:
         # What can go wrong here is about files and options: a value is never in it.
         print(f"hubbub: {error}", file=sys.stderr)

@@ -330,10 +330,10 @@ def _budget(source: str, text: str) -> int:
 
 
 def _verified(bundle: str | PathLike[str] | Bundle, operator_keys: Sequence[str]) -> Bundle:
-    if not isinstance(bundle, Bundle):
-        return Bundle.load(bundle, operator_key=operator_keys)
     for key in operator_keys:
         operator_key_bytes(key)
+    if not isinstance(bundle, Bundle):
+        return Bundle.load(bundle, operator_key=operator_keys)
     if bundle.operator not in operator_keys:
         raise BadSignature(operator_keys)
     return bundle

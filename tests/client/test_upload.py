@@ -657,6 +657,6 @@ def test_a_real_aggregator(operator: Operator, tmp_path: Path) -> None:
 class Lossy(GrpcTransport):
     """Loses the answers on their way back."""
 
-    def submit(self, *arguments: Any) -> Any:
-        assert list(super().submit(*arguments)) == [COUNTED]
+    def submit(self, *arguments: Any, **named: Any) -> Any:
+        assert list(super().submit(*arguments, **named)) == [COUNTED]
         raise Refused("UNAVAILABLE")

@@ -48,7 +48,7 @@ def demo(
     _end_on_sigterm()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-demo-")))
-        bundle, path = _sign(people, folder)
+        bundle, path = sign_people(people, folder)
         addresses = stack.enter_context(processes.aggregator(folder, path, folder / "keys"))
         address = None
         if not headless:
@@ -86,7 +86,7 @@ def _people(csv: Path | None, column: str | None, epsilon: str) -> People:
     return column_of(csv, column, epsilon)
 
 
-def _sign(people: People, folder: Path) -> tuple[Bundle, Path]:
+def sign_people(people: People, folder: Path) -> tuple[Bundle, Path]:
     """A fresh operator's bundle of what these people are asked."""
     keys, now = folder / "keys", time.time()
     create_keys(keys, [], hybrid=False, now=now)

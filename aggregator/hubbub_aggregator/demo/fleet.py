@@ -12,7 +12,7 @@ from hubbub.transport import Transport
 from hubbub_aggregator.demo.people import People
 
 # A device waits for the commit that makes its report durable; meanwhile others work.
-_AT_ONCE: Final = 24
+AT_ONCE: Final = 24
 # Far longer than a report takes: whatever is not counted then is lost.
 _FLUSH_SECONDS: Final = 60.0
 
@@ -44,5 +44,5 @@ def run_fleet(
         progress(1)
         return delivered and all(stored)
 
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="device") as pool:
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="device") as pool:
         return sum(pool.map(answer, range(people.count)))

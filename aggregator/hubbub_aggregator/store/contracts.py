@@ -6,7 +6,7 @@ from hubbub.contract import Bundle, Metric, parse_metric
 from hubbub.errors import BundleError, ChangedContract, ForeignOperator, LowerRevision
 from hubbub_aggregator.store import schema
 from hubbub_aggregator.store.errors import StoreDamaged
-from hubbub_aggregator.store.statements import insert
+from hubbub_aggregator.store.statements import insert, upsert
 
 
 def adopt(connection: Connection, bundle: Bundle) -> None:
@@ -23,20 +23,17 @@ def adopt(connection: Connection, bundle: Bundle) -> None:
             raise LowerRevision(known.revision, bundle.revision)
     for metric in bundle.metrics.values():
         _remember(connection, metric)
-    row = {"revision": bundle.revision, "signed": bundle.signed}
     connection.execute(
-        insert(connection, schema.bundle)
-        .values(operator=bundle.operator, **row)
-        .on_conflict_do_update(index_elements=["operator"], set_=row)
+        upsert(connection.dialect, schema.bundle),
+        {"operator": bundle.operator, "revision": bundle.revision, "signed": bundle.signed},
     )
 
 
 def _remember(connection: Connection, metric: Metric) -> None:
     table, digest = schema.contract, metric.digest
     connection.execute(
-        insert(connection, table)
-        .values(digest=digest, name=metric.name, contract=metric.contract)
-        .on_conflict_do_nothing()
+        insert(connection.dialect, table).on_conflict_do_nothing(),
+        {"digest": digest, "name": metric.name, "contract": metric.contract},
     )
     known = connection.execute(select(table.c.digest).where(table.c.name == metric.name))
     known_digest: bytes = known.scalar_one()

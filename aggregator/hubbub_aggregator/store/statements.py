@@ -1,16 +1,88 @@
-"""The one statement that SQLAlchemy spells by dialect."""
+"""Every statement of counting and reading, built once: building one costs more than running it.
+
+SQLAlchemy spells them by dialect, all but the INSERT that minds conflicts, of which each
+dialect has its own with the same methods.
+"""
 
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import BindParameter, Dialect, Table, bindparam, delete, func, select, update
+
+from hubbub_aggregator.store import schema
 
 
-def insert(connection: Connection, table: Table) -> Any:
-    """An INSERT that can say ON CONFLICT: the same methods in both dialects."""
-    if connection.dialect.name == "postgresql":
+def insert(dialect: Dialect, table: Table) -> Any:
+    """An INSERT that can say ON CONFLICT."""
+    if dialect.name == "postgresql":
         from sqlalchemy.dialects import postgresql
 
         return postgresql.insert(table)
     from sqlalchemy.dialects import sqlite
 
     return sqlite.insert(table)
+
+
+def upsert(dialect: Dialect, table: Table) -> Any:
+    """An INSERT that replaces the row with the same primary key."""
+    statement = insert(dialect, table)
+    key = list(table.primary_key)
+    replaced = {column.name: statement.excluded[column.name] for column in table.c}
+    for column in key:
+        del replaced[column.name]
+    return statement.on_conflict_do_update(index_elements=key, set_=replaced)
+
+
+class Statements:
+    """The statements in one dialect; their parameters are columns' names."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        round_, report, tally, snapshot = (
+            schema.round_,
+            schema.report,
+            schema.tally,
+            schema.snapshot,
+        )
+        of_metric = round_.c.digest == bindparam("digest")
+        one_round = of_metric & (round_.c.number == bindparam("number"))
+        with_snapshots = round_.outerjoin(snapshot, snapshot.c.round_id == round_.c.id)
+        round_id: BindParameter[int] = bindparam("round_id")
+
+        self.lock_round = select(round_.c.id, round_.c.closed_at).where(one_round).with_for_update()
+        self.add_round = insert(dialect, round_).on_conflict_do_nothing()
+        self.mark_closed = (
+            update(round_).where(round_.c.id == round_id).values(closed_at=bindparam("closed_at"))
+        )
+        self.rounds = (
+            select(round_.c.number, round_.c.closed_at, snapshot.c.n)
+            .select_from(with_snapshots)
+            .where(of_metric)
+        )
+        self.open_rounds = select(round_.c.digest, round_.c.number).where(
+            round_.c.closed_at.is_(None)
+        )
+
+        self.add_ids = (
+            insert(dialect, report).on_conflict_do_nothing().returning(report.c.report_id)
+        )
+        self.forget_ids = delete(report).where(report.c.round_id == round_id)
+
+        self.own_tally = select(tally.c.n, tally.c.cells).where(
+            tally.c.round_id == round_id, tally.c.writer == bindparam("writer")
+        )
+        self.tallies = select(tally.c.n, tally.c.cells).where(tally.c.round_id == round_id)
+        self.put_tally = upsert(dialect, tally)
+
+        shown = select(snapshot.c.n).where(snapshot.c.round_id == round_id).scalar_subquery()
+        # How many reports are counted, and how many of them the newest snapshot shows.
+        self.counted_and_shown = select(
+            func.sum(tally.c.n).label("counted"), func.coalesce(shown, 0).label("shown")
+        ).where(tally.c.round_id == round_id)
+        self.put_snapshot = upsert(dialect, snapshot)
+        self.published = (
+            select(round_.c.closed_at, snapshot.c.n, snapshot.c.cells, snapshot.c.as_of)
+            .select_from(with_snapshots)
+            .where(one_round)
+        )
+        self.newest_published = (
+            select(func.max(round_.c.number)).join_from(round_, snapshot).where(of_metric)
+        )

@@ -13,19 +13,14 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection
 
 from hubbub.contract import Bundle, Metric
-from hubbub_aggregator.store import contracts, schema
+from hubbub_aggregator.store import contracts
 from hubbub_aggregator.store.engine import WRITES, open_engine, translated
 from hubbub_aggregator.store.errors import StoreDamaged
-from hubbub_aggregator.store.statements import insert
+from hubbub_aggregator.store.statements import Statements
 from hubbub_aggregator.tally import Counts, Tally
-
-# Rounds, each with its snapshot if it has one.
-_WITH_SNAPSHOTS: Final = schema.round_.outerjoin(
-    schema.snapshot, schema.snapshot.c.round_id == schema.round_.c.id
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +82,7 @@ class Store:
         """
         self._engine = open_engine(location)
         self._writing = self._engine.execution_options(**{WRITES: True})
+        self._statements = Statements(self._engine.dialect)
         self._writer = writer
         self._publish_step = publish_step
         self.location: Final = str(self._engine.url.database)
@@ -135,45 +131,34 @@ class Store:
         with translated(self.location), self._writing.begin() as connection:
             round_id = self._open_round(connection, digest, number)
             if round_id is None:
-                return Closed(self._published_n(connection, digest, number), closed_now=False)
+                row = connection.execute(
+                    self._statements.published, {"digest": digest, "number": number}
+                ).one()
+                return Closed(row.n or 0, closed_now=False)
             tallies = self._tallies(connection, round_id)
             if tallies:
                 self._publish(connection, round_id, tallies, now)
             connection.execute(
-                update(schema.round_).where(schema.round_.c.id == round_id).values(closed_at=now)
+                self._statements.mark_closed, {"round_id": round_id, "closed_at": now}
             )
-            connection.execute(delete(schema.report).where(schema.report.c.round_id == round_id))
+            connection.execute(self._statements.forget_ids, {"round_id": round_id})
         return Closed(sum(tally.n for tally in tallies), closed_now=True)
 
     def _open_round(self, connection: Connection, digest: bytes, number: int) -> int | None:
         """The row of a round, made if need be and locked; None if the round is closed."""
-        table = schema.round_
-        query = (
-            select(table.c.id, table.c.closed_at)
-            .where(table.c.digest == digest, table.c.number == number)
-            .with_for_update()
-        )
-        row = connection.execute(query).one_or_none()
+        key = {"digest": digest, "number": number}
+        row = connection.execute(self._statements.lock_round, key).one_or_none()
         if row is None:
-            connection.execute(
-                insert(connection, table)
-                .values(digest=digest, number=number)
-                .on_conflict_do_nothing()
-            )
-            row = connection.execute(query).one()
+            connection.execute(self._statements.add_round, key)
+            row = connection.execute(self._statements.lock_round, key).one()
         return int(row.id) if row.closed_at is None else None
 
     def _insert_ids(
         self, connection: Connection, round_id: int, ids: Sequence[bytes]
     ) -> NDArray[np.bool_]:
         """Insert the ids, and tell which were not there: bool of shape (n,)."""
-        statement = (
-            insert(connection, schema.report)
-            .on_conflict_do_nothing()
-            .returning(schema.report.c.report_id)
-        )
         rows = [{"round_id": round_id, "report_id": report_id} for report_id in ids]
-        inserted = set(connection.execute(statement, rows).scalars())
+        inserted = set(connection.execute(self._statements.add_ids, rows).scalars())
         mask = np.zeros(len(ids), np.bool_)
         for place, report_id in enumerate(ids):
             # Of two equal ids in one batch, the first is the one that counts.
@@ -184,105 +169,72 @@ class Store:
 
     def _add(self, connection: Connection, round_id: int, more: Tally) -> None:
         """Add to this writer's own row of the tally."""
-        table = schema.tally
-        own = connection.execute(
-            select(table.c.n, table.c.cells).where(
-                table.c.round_id == round_id, table.c.writer == self._writer
-            )
-        ).one_or_none()
+        key = {"round_id": round_id, "writer": self._writer}
+        own = connection.execute(self._statements.own_tally, key).one_or_none()
         tally = more if own is None else more + self._tally(own.n, own.cells)
-        row = {"n": tally.n, "cells": tally.to_bytes()}
         connection.execute(
-            insert(connection, table)
-            .values(round_id=round_id, writer=self._writer, **row)
-            .on_conflict_do_update(index_elements=["round_id", "writer"], set_=row)
+            self._statements.put_tally, {**key, "n": tally.n, "cells": tally.to_bytes()}
         )
 
     # Publishing
 
     def _publish_if_due(self, connection: Connection, round_id: int, now: float) -> bool:
-        counted = select(func.sum(schema.tally.c.n)).where(schema.tally.c.round_id == round_id)
-        shown = select(schema.snapshot.c.n).where(schema.snapshot.c.round_id == round_id)
-        n = int(connection.execute(counted).scalar_one())
-        last = connection.execute(shown).scalar_one_or_none() or 0
-        if n < last + self._publish_step:
+        now_there = connection.execute(
+            self._statements.counted_and_shown, {"round_id": round_id}
+        ).one()
+        if now_there.counted < now_there.shown + self._publish_step:
             return False
         self._publish(connection, round_id, self._tallies(connection, round_id), now)
         return True
 
     def _tallies(self, connection: Connection, round_id: int) -> list[Tally]:
         """Every writer's tally of a round."""
-        table = schema.tally
-        query = select(table.c.n, table.c.cells).where(table.c.round_id == round_id)
-        return [self._tally(row.n, row.cells) for row in connection.execute(query)]
+        rows = connection.execute(self._statements.tallies, {"round_id": round_id})
+        return [self._tally(row.n, row.cells) for row in rows]
 
     def _publish(
         self, connection: Connection, round_id: int, tallies: Sequence[Tally], now: float
     ) -> None:
         total = reduce(add, tallies)
-        row = {"n": total.n, "cells": total.to_bytes(), "as_of": now}
         connection.execute(
-            insert(connection, schema.snapshot)
-            .values(round_id=round_id, **row)
-            .on_conflict_do_update(index_elements=["round_id"], set_=row)
+            self._statements.put_snapshot,
+            {"round_id": round_id, "n": total.n, "cells": total.to_bytes(), "as_of": now},
         )
 
     # Reading
 
     def open_rounds(self) -> list[tuple[bytes, int]]:
         """Digest and number of every round that was sent a report and is not closed."""
-        table = schema.round_
-        query = select(table.c.digest, table.c.number).where(table.c.closed_at.is_(None))
         with translated(self.location), self._engine.begin() as connection:
-            return [(row.digest, row.number) for row in connection.execute(query)]
+            rows = connection.execute(self._statements.open_rounds)
+            return [(row.digest, row.number) for row in rows]
 
     def rounds(self, digest: bytes) -> dict[int, tuple[bool, int]]:
         """For every round with a row: whether it is closed, and n of its newest snapshot."""
-        query = (
-            select(schema.round_.c.number, schema.round_.c.closed_at, schema.snapshot.c.n)
-            .select_from(_WITH_SNAPSHOTS)
-            .where(schema.round_.c.digest == digest)
-        )
         with translated(self.location), self._engine.begin() as connection:
-            return {
-                row.number: (row.closed_at is not None, row.n or 0)
-                for row in connection.execute(query)
-            }
+            rows = connection.execute(self._statements.rounds, {"digest": digest})
+            return {row.number: (row.closed_at is not None, row.n or 0) for row in rows}
 
     def newest_published(self, digest: bytes) -> int | None:
         """The last round that has a snapshot."""
-        query = (
-            select(func.max(schema.round_.c.number))
-            .join_from(schema.round_, schema.snapshot)
-            .where(schema.round_.c.digest == digest)
-        )
         with translated(self.location), self._engine.begin() as connection:
-            newest: int | None = connection.execute(query).scalar_one()
+            newest: int | None = connection.execute(
+                self._statements.newest_published, {"digest": digest}
+            ).scalar_one()
         return newest
 
     def published(self, digest: bytes, number: int) -> Published | None:
         """What readers may know of a round; None: nobody sent it a report or closed it."""
-        query = (
-            select(schema.round_.c.closed_at, schema.snapshot)
-            .select_from(_WITH_SNAPSHOTS)
-            .where(schema.round_.c.digest == digest, schema.round_.c.number == number)
-        )
         with translated(self.location), self._engine.begin() as connection:
-            row = connection.execute(query).one_or_none()
+            row = connection.execute(
+                self._statements.published, {"digest": digest, "number": number}
+            ).one_or_none()
         if row is None:
             return None
         snapshot = None
         if row.n is not None:
             snapshot = Snapshot(self._tally(row.n, row.cells), row.as_of)
         return Published(row.closed_at is not None, snapshot)
-
-    def _published_n(self, connection: Connection, digest: bytes, number: int) -> int:
-        query = (
-            select(schema.snapshot.c.n)
-            .select_from(_WITH_SNAPSHOTS)
-            .where(schema.round_.c.digest == digest, schema.round_.c.number == number)
-        )
-        return connection.execute(query).scalar_one() or 0
 
     def _tally(self, n: int, cells: bytes) -> Tally:
         try:

@@ -1,0 +1,127 @@
+"""From a value on a device to a durable count: reports a second, and what limits them.
+
+Whole devices (a client each: bundle check, ledger, randomiser, seal, upload, close) against a
+real `hubbub serve` over TLS with SQLite, one report to a request. Beside it, in the same run,
+an empty gRPC server behind the same certificate answering requests of the same size: no
+system of this flavour can be faster. Everything shares this machine's cores.
+"""
+
+import multiprocessing
+import os
+import tempfile
+import time
+from concurrent import futures
+from contextlib import ExitStack
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import grpc
+
+from hubbub.contract import Bundle
+from hubbub.sealing import seal
+from hubbub.transport import GrpcTransport
+from hubbub.v1 import report_pb2, report_pb2_grpc
+from hubbub_aggregator.commands.demo import sign_people
+from hubbub_aggregator.demo import processes
+from hubbub_aggregator.demo.fleet import AT_ONCE, run_fleet
+from hubbub_aggregator.demo.people import People, rand_hie
+
+DEVICES = 1_500
+ROUNDS = 3
+
+
+class Empty(report_pb2_grpc.ReportServiceServicer):
+    """Answers without looking."""
+
+    def SubmitReports(
+        self, request: report_pb2.SubmitReportsRequest, context: grpc.ServicerContext
+    ) -> report_pb2.SubmitReportsResponse:
+        return report_pb2.SubmitReportsResponse(statuses=[report_pb2.REPORT_STATUS_COUNTED])
+
+
+def serve_empty(keys: Path, pipe: Connection) -> None:
+    """In a process of its own: serve until the pipe says stop."""
+    server = grpc.server(futures.ThreadPoolExecutor(64))
+    report_pb2_grpc.add_ReportServiceServicer_to_server(Empty(), server)
+    pair = ((keys / "server.key").read_bytes(), (keys / "server.crt").read_bytes())
+    pipe.send(server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair])))
+    server.start()
+    pipe.recv()
+    server.stop(None).wait()
+
+
+def empty_rate(address: str, bundle: Bundle) -> float:
+    """Requests a second that the empty server answers, as many at once as there are devices."""
+    transport = GrpcTransport(address, bundle.certificate_authority)
+    metric, key = next(iter(bundle.metrics.values())), bundle.sealing_keys[0]
+    sealed = seal(key, metric.digest, 0, bytes(16 + metric.mechanism.payload_size))
+
+    def call(_: int) -> None:
+        transport.submit(metric.digest, 0, key.key_id, sealed, 30)
+
+    calls = DEVICES * len(bundle.metrics)
+    with futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        started = time.perf_counter()
+        list(pool.map(call, range(calls)))
+        rate = calls / (time.perf_counter() - started)
+    transport.close()
+    return rate
+
+
+def device_rate(address: str, bundle: Bundle, people: People) -> float:
+    """Reports a second from whole devices to durable counts."""
+    transport = GrpcTransport(address, bundle.certificate_authority)
+    started = time.perf_counter()
+    delivered = run_fleet(people, bundle, transport, lambda _: None)
+    rate = people.count * len(people.answers) / (time.perf_counter() - started)
+    transport.close()
+    if delivered != people.count:
+        raise SystemExit(f"{people.count - delivered} devices could not deliver")
+    return rate
+
+
+def seal_rate(bundle: Bundle) -> float:
+    """HPKE seals a second, one core."""
+    metric, key = next(iter(bundle.metrics.values())), bundle.sealing_keys[0]
+    count, started = 2_000, time.perf_counter()
+    for _ in range(count):
+        seal(key, metric.digest, 0, bytes(17))
+    return count / (time.perf_counter() - started)
+
+
+def main() -> None:
+    everybody = rand_hie()
+    print(f"{DEVICES} devices, {AT_ONCE} at once, {os.cpu_count()} cores, one report a request")
+    print(
+        f"{'':>8}  {'reports/s':>10}  {'empty server':>12}  {'ratio':>6}  {'seals/s, one core':>18}"
+    )
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        bundle, path = sign_people(everybody, folder)
+        addresses = stack.enter_context(processes.aggregator(folder, path, folder / "keys"))
+        ours, theirs = multiprocessing.get_context("spawn").Pipe()
+        empty = multiprocessing.get_context("spawn").Process(
+            target=serve_empty, args=(folder / "keys", theirs), daemon=True
+        )
+        empty.start()
+        stack.callback(ours.send, "stop")
+        empty_address = f"127.0.0.1:{ours.recv()}"
+        for number in range(ROUNDS):
+            part = slice(number * DEVICES, (number + 1) * DEVICES)
+            people = People(
+                everybody.definitions,
+                {metric: answers[part] for metric, answers in everybody.answers.items()},
+            )
+            bare, real = (
+                empty_rate(empty_address, bundle),
+                device_rate(addresses.public, bundle, people),
+            )
+            seals = seal_rate(bundle)
+            print(
+                f"run {number + 1:>4}  {real:>10,.0f}  {bare:>12,.0f}  {real / bare:>6.2f}  {seals:>18,.0f}"
+            )
+    print("limit: the empty server, whose client shares its cores as ours does")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The demo: a real aggregator, real devices, and nothing left behind."""
+
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hubbub_aggregator.commands import CommandError
+from hubbub_aggregator.demo.people import column_of, rand_hie
+from tests.processes import COMMAND
+
+PEOPLE = 250
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A spreadsheet's export: byte-order mark, semicolons, an empty cell now and then."""
+    cells = ["red", "blue", "blue", ""]
+    rows = [f"{number};{cells[number % len(cells)]}" for number in range(PEOPLE)]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["number;colour", *rows]), encoding="utf-8-sig")
+    return path
+
+
+def test_the_shipped_people_are_the_whole_study() -> None:
+    people = rand_hie()
+    assert people.count == 20_190
+    assert people.answers["health.self_rated"].count("poor") == 302
+    assert people.answers["health.physical_limitation"].count("yes") == 2_387
+    assert set(people.answers["health.doctor_visits"]) == {"0", "1", "2", "3–5", "6–10", "11+"}
+    for metric in people.definitions.metric:
+        assert set(people.answers[metric.name]) == set(metric.values)
+
+
+def test_a_column_becomes_a_domain(table: Path) -> None:
+    people = column_of(table, "colour", "1")
+    (metric,) = people.definitions.metric
+    assert (metric.values, metric.absent) == (["blue", "red"], "(no answer)")
+    assert people.answers[metric.name][:4] == ["red", "blue", "blue", None]
+
+
+def test_numbers_are_listed_by_size(table: Path) -> None:
+    (metric,) = column_of(table, "number", "1").definitions.metric
+    assert metric.values == [str(number) for number in range(PEOPLE)]
+
+
+def test_an_unknown_column_names_those_there_are(table: Path) -> None:
+    with pytest.raises(CommandError, match="it has number, colour"):
+        column_of(table, "shape", "1")
+
+
+def test_a_headless_demo_counts_everybody_once(table: Path) -> None:
+    result = subprocess.run(
+        [COMMAND, "demo", "--headless", "--csv", str(table), "--column", "colour"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert f"{PEOPLE} reports sent, 0 lost, 0 doubled" in result.stdout
+    assert f"{PEOPLE} of {PEOPLE} devices have reported" in result.stdout
+    for value in ("red", "blue", "(no answer)"):
+        assert re.search(
+            rf"{re.escape(value)} +\d+\.\d+% +-?\d+\.\d+% +.* (in|out)side", result.stdout
+        )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_page_stays_until_told_to_end_and_leaves_nothing(
+    table: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    demo = subprocess.Popen(
+        [COMMAND, "demo", "--csv", str(table), "--column", "colour"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "TMPDIR": str(scratch)},
+        start_new_session=True,
+    )
+    assert demo.stdout is not None
+    with demo:
+        said = []
+        for line in demo.stdout:
+            said.append(line)
+            if "The page stays" in line:
+                demo.send_signal(number)
+        text = "".join(said)
+    assert demo.returncode == 0, text
+    assert "The page: http://127.0.0.1:" in text
+    assert "0 lost, 0 doubled" in text
+    assert not list(scratch.glob("hubbub-demo-*"))
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert str(scratch) not in running.stdout

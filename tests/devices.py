@@ -1,5 +1,6 @@
 """Devices for tests: the shipped Client, with its clock, randomness and network replaced."""
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,9 @@ from hubbub.sealing import context
 from hubbub.transport import Refused
 from hubbub_aggregator.keys import OpeningKey, load_opening_keys
 from tests.bundles import Operator
+
+# Long enough for a slow machine at its busiest; nothing is measured by it. Seconds.
+PATIENCE = 30.0
 
 COUNTED, DUPLICATE, NOT_OPENED, NOT_CANONICAL = 1, 2, 3, 4
 
@@ -142,3 +146,11 @@ def entries(state_dir: Path) -> list[Entry]:
 def spent(all_entries: Iterable[Entry]) -> int:
     """What was charged, in units of 10^-12 of ε."""
     return sum(entry.charge for entry in all_entries)
+
+
+def soon(condition: Callable[[], bool]) -> bool:
+    """Wait until it holds; nothing is measured by how long that may take."""
+    end = time.monotonic() + PATIENCE
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.002)
+    return condition()

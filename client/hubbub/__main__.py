@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from io import TextIOWrapper
+from typing import TextIO
 
 from hubbub.errors import HubbubError
 from hubbub.ledger import Ledger
@@ -101,9 +102,9 @@ def _record(options: argparse.Namespace) -> int:
 
 def _value() -> str:
     """One line of standard input. What is not text is no label, and the error must not quote it."""
-    stdin = sys.stdin
-    line = stdin.buffer.readline() if stdin is not None else b""
-    if not line:
+    stdin: TextIO | None = sys.stdin  # None if it was closed.
+    line = stdin.buffer.readline() if stdin else b""
+    if not stdin or not line:
         raise ValueError("there is no value on standard input")
     return line.decode(stdin.encoding, errors="replace").rstrip("\r\n")
 

@@ -75,6 +75,7 @@ class Ledger:
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         self._connection = connection
         self._path = path
+        self._closed = False
         # Re-entrant: a signal handler may find its own thread in here, and must not wait for it.
         self._lock = threading.RLock()
         forks.watch(self, self._lock, Ledger._after_fork)
@@ -215,6 +216,7 @@ class Ledger:
     def close(self) -> None:
         """Close the file; what comes after raises StateUnavailable."""
         with self._lock, state_file.state_errors(self._path):
+            self._closed = True
             self._connection.close()
 
     def _after_fork(self) -> None:
@@ -223,7 +225,7 @@ class Ledger:
         The old one is idle, so closing it undoes nothing of the parent's. In memory, the
         child has a copy.
         """
-        if self._path != state_file.MEMORY:
+        if self._path != state_file.MEMORY and not self._closed:
             self._connection.close()
             self._connection = state_file.connect(self._path)
 

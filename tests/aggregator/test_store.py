@@ -324,6 +324,6 @@ def test_every_statement_can_be_said_in_both_dialects(dialect: Dialect) -> None:
     for name in ("put_tally", "put_snapshot"):
         assert "DO UPDATE SET" in texts[name]
     # SQLite has one writer at a time; elsewhere the round's row is what writers wait for.
-    assert texts["lock_round"].endswith("FOR UPDATE") is (dialect.name == "postgresql")
+    assert texts["standing"].endswith("FOR UPDATE OF round") is (dialect.name == "postgresql")
     for table in schema.metadata.sorted_tables:
         assert str(CreateTable(table).compile(dialect=dialect)).strip().startswith("CREATE TABLE")

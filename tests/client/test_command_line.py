@@ -1,6 +1,7 @@
 """`python -m hubbub`: a value from standard input only, an answer in words, never a traceback."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from hubbub.ledger import Status
 from hubbub.state_file import FILE_NAME
 from tests.bundles import Operator, make_metric
-from tests.devices import entries
+from tests.devices import PATIENCE, entries, soon
 from tests.processes import ServeProcess
 
 NAME = "health.self_rated"
@@ -222,6 +223,20 @@ def test_a_terminal_that_cannot_show_it(operator: Operator, bundle_file: Path) -
     ran = run("show", state, environment={"PYTHONIOENCODING": "ascii"})
     assert ran.returncode == 0
     assert b"\\u03b5 1 a report" in ran.stdout
+
+
+def test_an_interrupt_while_it_waits_for_the_value(operator: Operator, bundle_file: Path) -> None:
+    state = bundle_file.parent / "state"
+    command = [sys.executable, "-m", "hubbub", "record", str(bundle_file), NAME]
+    command += ["--operator-key", operator.key, "--state-dir", str(state), "--budget", "health=8"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        # Past its imports, it makes its ledger; then it waits.
+        assert soon((state / FILE_NAME).exists)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert entries(state) == []
 
 
 def test_a_reader_that_has_gone(operator: Operator, bundle_file: Path) -> None:

@@ -119,6 +119,19 @@ def test_every_byte_of_every_report(bundle: hubbub.Bundle, lived_in: Path, tmp_p
         assert not survives(bundle, tmp_path / FILE_NAME), place
 
 
+def test_every_page_s_header(bundle: hubbub.Bundle, lived_in: Path, tmp_path: Path) -> None:
+    """Where a page says how many rows it has, one less would be a charge less."""
+    whole = (lived_in / FILE_NAME).read_bytes()
+    for page in range(0, len(whole), 4_096):
+        header = page + (100 if page == 0 else 0)
+        for place in range(header, header + 12):
+            for mask in (1, 2, 4, 0xFF):
+                content = bytearray(whole)
+                content[place] ^= mask
+                (tmp_path / FILE_NAME).write_bytes(content)
+                survives(bundle, tmp_path / FILE_NAME)
+
+
 def test_truncation(bundle: hubbub.Bundle, lived_in: Path, tmp_path: Path) -> None:
     whole = (lived_in / FILE_NAME).read_bytes()
     file = tmp_path / FILE_NAME

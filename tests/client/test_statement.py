@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import hubbub
 from hubbub.contract import Bundle
 from hubbub.ledger import Ledger
 from hubbub.statement import statement
@@ -53,10 +52,8 @@ def test_a_device_that_was_never_asked(bundle: Bundle, operator: Operator, tmp_p
 def test_every_report_that_left_is_shown_as_it_left(
     bundle: Bundle, operator: Operator, tmp_path: Path
 ) -> None:
-    clock = Clock(1_000_000_000 % 86_400)
-    receiver = Receiver(
-        [1], Refused("ROUND_CLOSED"), [3], Refused("UNAVAILABLE"), destination="a:1"
-    )
+    clock, unavailable = Clock(), Refused("UNAVAILABLE")
+    receiver = Receiver([1], Refused("ROUND_CLOSED"), [3], unavailable, destination="a:1")
     with Device(bundle, tmp_path, clock=clock, transport=receiver) as client:
         for number in range(4):
             clock.now = 86_400 * number + 45
@@ -176,4 +173,3 @@ def test_looking_changes_nothing(bundle: Bundle, tmp_path: Path) -> None:
         before = (tmp_path / "ledger.sqlite3").read_bytes()
         shown(tmp_path)
     assert (tmp_path / "ledger.sqlite3").read_bytes() == before
-    assert hubbub.__all__

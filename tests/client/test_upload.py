@@ -1,5 +1,8 @@
 """Uploading: the same bytes at every try, one fate for every report, and no way to get stuck."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -28,6 +31,7 @@ from tests.devices import (
     HASTY,
     NOT_CANONICAL,
     NOT_OPENED,
+    PATIENCE,
     Clock,
     Device,
     Opener,
@@ -35,25 +39,17 @@ from tests.devices import (
     Receiver,
     Submission,
     entries,
+    soon,
     unreachable,
 )
 from tests.processes import ServeProcess
 
 NAME = "health.self_rated"
-PATIENCE = 30.0
 
 
 @pytest.fixture(scope="module")
 def bundle(operator: Operator) -> hubbub.Bundle:
     return make_bundle(operator)
-
-
-def soon(condition: Callable[[], bool]) -> bool:
-    """Wait until it holds; nothing is measured by how long that may take."""
-    end = time.monotonic() + PATIENCE
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.002)
-    return condition()
 
 
 # The wire's numbers.
@@ -102,22 +98,24 @@ def test_a_retry_is_byte_identical(bundle: hubbub.Bundle, tmp_path: Path) -> Non
 
 
 def test_two_processes_send_the_same_bytes(bundle: hubbub.Bundle, tmp_path: Path) -> None:
-    """Each looks at the outbox before the other seals."""
-    receiver = Receiver([COUNTED], [DUPLICATE])
-    other = Device(bundle, tmp_path, transport=receiver)
-    first = Device(bundle, tmp_path, transport=receiver)
-    first.metric(NAME).record("good")
-    with first, other:
-        # The other sends in the midst of the first's try, then the first goes on.
-        def meanwhile(_: Submission) -> list[int]:
-            receiver.answers[:] = [[COUNTED]]
-            assert other.flush(1)
-            return [DUPLICATE]
-
-        receiver.answers[:] = [meanwhile]
-        assert first.flush(1)
-    assert len(receiver.submissions) == 2
-    assert len(set(receiver.submissions)) == 1
+    """Both look at the outbox before either seals: the bytes of the first are sent by both."""
+    with Device(bundle, tmp_path) as client:
+        client.metric(NAME).record("good")
+    ledgers = [Ledger.open(str(tmp_path)) for _ in range(2)]
+    outboxes = [ledger.outbox()[0] for ledger in ledgers]
+    sent = [
+        ledger.depart(entry, b"k" * 8, sealed, "localhost:1", 1_000)
+        for ledger, entry, sealed in zip(ledgers, outboxes, (b"one", b"two"), strict=True)
+    ]
+    assert sent == [b"one", b"one"]
+    # To another key it is sealed again.
+    assert ledgers[0].depart(outboxes[0], b"n" * 8, b"three", "localhost:1", 1_000) == b"three"
+    ledgers[1].settle(outboxes[1], Status.COUNTED)
+    assert ledgers[0].depart(outboxes[0], b"n" * 8, b"four", "localhost:1", 1_000) is None
+    # An answer that comes later changes nothing any more.
+    ledgers[0].settle(outboxes[0], Status.REFUSED)
+    for ledger in ledgers:
+        ledger.close()
     assert [entry.status for entry in entries(tmp_path)] == [Status.COUNTED]
 
 
@@ -401,6 +399,14 @@ def test_a_flush_keeps_its_time(operator: Operator, tmp_path: Path) -> None:
         assert len(receiver.submissions) <= 5
 
 
+def test_a_flush_may_take_as_long_as_it_takes(bundle: hubbub.Bundle, tmp_path: Path) -> None:
+    receiver = unreachable(5)
+    with Device(bundle, tmp_path, source=HASTY, transport=receiver) as client:
+        client.metric(NAME).record("good")
+        assert client.flush(float("inf"))
+    assert len(receiver.submissions) == 6
+
+
 # Pauses.
 
 
@@ -625,6 +631,46 @@ def test_closing_a_client_ends_its_call(operator: Operator, served: Any, tmp_pat
     assert not _threads()
     gate.set()
     assert [entry.status for entry in entries(tmp_path)] == [Status.SENT]
+
+
+FORKED = """
+import os, sys
+from hubbub import Client
+file, key, state = sys.argv[1:]
+client = Client(file, operator_key=key, state_dir=state, budgets={"health": "8"})
+def send(name):
+    return bool(client.metric(name).record("good")) and client.flush(20)
+sent = [send("a")]
+for name in "bc":
+    child = os.fork()
+    if child == 0:
+        sent = send(name)
+        client.close()
+        os._exit(sent)
+    sent.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+sent.append(send("d"))
+client.close()
+print(*map(int, sent))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_children_send_over_connections_of_their_own(
+    operator: Operator, served: Any, tmp_path: Path
+) -> None:
+    service, endpoint, _ = served
+    file = tmp_path / "metrics.hubbub"
+    file.write_bytes(operator.sign([make_metric(name) for name in "abcd"], endpoint=endpoint))
+    ran = subprocess.run(
+        [sys.executable, "-c", FORKED, str(file), operator.key, str(tmp_path / "state")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert ran.stdout == "1 1 1 1\n"
+    assert {entry.status for entry in entries(tmp_path / "state")} == {Status.COUNTED}
+    assert len({request.digest for request in service.requests}) == 4
 
 
 # The aggregator, really.

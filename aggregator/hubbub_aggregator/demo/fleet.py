@@ -12,7 +12,7 @@ from hubbub.transport import Transport
 from hubbub_aggregator.demo.people import People
 
 # A device waits for the commit that makes its report durable; meanwhile others work.
-AT_ONCE: Final = 24
+AT_ONCE: Final = 48
 # Far longer than a report takes: whatever is not counted then is lost.
 _FLUSH_SECONDS: Final = 60.0
 

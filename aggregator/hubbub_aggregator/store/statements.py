@@ -47,7 +47,27 @@ class Statements:
         with_snapshots = round_.outerjoin(snapshot, snapshot.c.round_id == round_.c.id)
         round_id: BindParameter[int] = bindparam("round_id")
 
-        self.lock_round = select(round_.c.id, round_.c.closed_at).where(one_round).with_for_update()
+        # A round as a commit finds it: locked, with this writer's row of the tally, how many
+        # reports all rows count, and how many of them the newest snapshot shows.
+        own = tally.alias("own")
+        counted = select(func.sum(tally.c.n)).where(tally.c.round_id == round_.c.id)
+        self.standing = (
+            select(
+                round_.c.id,
+                round_.c.closed_at,
+                own.c.n,
+                own.c.cells,
+                func.coalesce(counted.scalar_subquery(), 0).label("counted"),
+                func.coalesce(snapshot.c.n, 0).label("shown"),
+            )
+            .select_from(
+                with_snapshots.outerjoin(
+                    own, (own.c.round_id == round_.c.id) & (own.c.writer == bindparam("writer"))
+                )
+            )
+            .where(one_round)
+            .with_for_update(of=round_)
+        )
         self.add_round = insert(dialect, round_).on_conflict_do_nothing()
         self.mark_closed = (
             update(round_).where(round_.c.id == round_id).values(closed_at=bindparam("closed_at"))
@@ -66,17 +86,9 @@ class Statements:
         )
         self.forget_ids = delete(report).where(report.c.round_id == round_id)
 
-        self.own_tally = select(tally.c.n, tally.c.cells).where(
-            tally.c.round_id == round_id, tally.c.writer == bindparam("writer")
-        )
         self.tallies = select(tally.c.n, tally.c.cells).where(tally.c.round_id == round_id)
         self.put_tally = upsert(dialect, tally)
 
-        shown = select(snapshot.c.n).where(snapshot.c.round_id == round_id).scalar_subquery()
-        # How many reports are counted, and how many of them the newest snapshot shows.
-        self.counted_and_shown = select(
-            func.sum(tally.c.n).label("counted"), func.coalesce(shown, 0).label("shown")
-        ).where(tally.c.round_id == round_id)
         self.put_snapshot = upsert(dialect, snapshot)
         self.published = (
             select(round_.c.closed_at, snapshot.c.n, snapshot.c.cells, snapshot.c.as_of)

@@ -71,6 +71,20 @@ class Closed:
     """False: it was closed before."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """A round as a transaction finds it."""
+
+    round_id: int
+    closed: bool
+    own: Tally | None
+    """This writer's row of the tally."""
+    counted: int
+    """Reports in all writers' rows."""
+    shown: int
+    """Reports in the newest snapshot; 0 before the first."""
+
+
 class Store:
     """One database. Safe to use from many threads; several processes may share it."""
 
@@ -115,26 +129,25 @@ class Store:
             new: list[NDArray[np.bool_] | None] = []
             published = False
             for batch in batches:
-                round_id = self._open_round(connection, batch.digest, batch.round)
-                if round_id is None:
+                standing = self._standing(connection, batch.digest, batch.round)
+                if standing.closed:
                     new.append(None)
                     continue
-                mask = self._insert_ids(connection, round_id, batch.ids)
+                mask = self._insert_ids(connection, standing.round_id, batch.ids)
                 new.append(mask)
                 if mask.any():
-                    self._add(connection, round_id, Tally(int(mask.sum()), batch.fold(mask)))
-                    published |= self._publish_if_due(connection, round_id, now)
+                    more = Tally(int(mask.sum()), batch.fold(mask))
+                    self._add(connection, standing, more)
+                    published |= self._publish_if_due(connection, standing, more.n, now)
         return Committed(new, published)
 
     def close_round(self, digest: bytes, number: int, *, now: float) -> Closed:
         """Take no more reports, publish what there is, and forget the ids. Idempotent."""
         with translated(self.location), self._writing.begin() as connection:
-            round_id = self._open_round(connection, digest, number)
-            if round_id is None:
-                row = connection.execute(
-                    self._statements.published, {"digest": digest, "number": number}
-                ).one()
-                return Closed(row.n or 0, closed_now=False)
+            standing = self._standing(connection, digest, number)
+            if standing.closed:
+                return Closed(standing.shown, closed_now=False)
+            round_id = standing.round_id
             tallies = self._tallies(connection, round_id)
             if tallies:
                 self._publish(connection, round_id, tallies, now)
@@ -144,14 +157,21 @@ class Store:
             connection.execute(self._statements.forget_ids, {"round_id": round_id})
         return Closed(sum(tally.n for tally in tallies), closed_now=True)
 
-    def _open_round(self, connection: Connection, digest: bytes, number: int) -> int | None:
-        """The row of a round, made if need be and locked; None if the round is closed."""
+    def _standing(self, connection: Connection, digest: bytes, number: int) -> _Standing:
+        """Where a round stands; its row is made if need be, and locked."""
         key = {"digest": digest, "number": number}
-        row = connection.execute(self._statements.lock_round, key).one_or_none()
+        own_key = {**key, "writer": self._writer}
+        row = connection.execute(self._statements.standing, own_key).one_or_none()
         if row is None:
             connection.execute(self._statements.add_round, key)
-            row = connection.execute(self._statements.lock_round, key).one()
-        return int(row.id) if row.closed_at is None else None
+            row = connection.execute(self._statements.standing, own_key).one()
+        return _Standing(
+            round_id=row.id,
+            closed=row.closed_at is not None,
+            own=None if row.n is None else self._tally(row.n, row.cells),
+            counted=int(row.counted),
+            shown=row.shown,
+        )
 
     def _insert_ids(
         self, connection: Connection, round_id: int, ids: Sequence[bytes]
@@ -167,24 +187,23 @@ class Store:
                 mask[place] = True
         return mask
 
-    def _add(self, connection: Connection, round_id: int, more: Tally) -> None:
+    def _add(self, connection: Connection, standing: _Standing, more: Tally) -> None:
         """Add to this writer's own row of the tally."""
-        key = {"round_id": round_id, "writer": self._writer}
-        own = connection.execute(self._statements.own_tally, key).one_or_none()
-        tally = more if own is None else more + self._tally(own.n, own.cells)
+        tally = more if standing.own is None else more + standing.own
+        row = {"round_id": standing.round_id, "writer": self._writer}
         connection.execute(
-            self._statements.put_tally, {**key, "n": tally.n, "cells": tally.to_bytes()}
+            self._statements.put_tally, {**row, "n": tally.n, "cells": tally.to_bytes()}
         )
 
     # Publishing
 
-    def _publish_if_due(self, connection: Connection, round_id: int, now: float) -> bool:
-        now_there = connection.execute(
-            self._statements.counted_and_shown, {"round_id": round_id}
-        ).one()
-        if now_there.counted < now_there.shown + self._publish_step:
+    def _publish_if_due(
+        self, connection: Connection, standing: _Standing, more: int, now: float
+    ) -> bool:
+        if standing.counted + more < standing.shown + self._publish_step:
             return False
-        self._publish(connection, round_id, self._tallies(connection, round_id), now)
+        tallies = self._tallies(connection, standing.round_id)
+        self._publish(connection, standing.round_id, tallies, now)
         return True
 
     def _tallies(self, connection: Connection, round_id: int) -> list[Tally]:

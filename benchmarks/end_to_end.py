@@ -1,6 +1,6 @@
 """From a value on a device to a durable count: reports a second, and what limits them.
 
-Whole devices (a client each: bundle check, ledger, randomiser, seal, upload, close) against a
+Whole devices (a client each: ledger, randomiser, seal, upload, close) of one process against a
 real `hubbub serve` over TLS with SQLite, one report to a request. Beside it, in the same run,
 an empty gRPC server behind the same certificate answering requests of the same size: no
 system of this flavour can be faster. Everything shares this machine's cores.
@@ -23,7 +23,7 @@ from hubbub.transport import GrpcTransport
 from hubbub.v1 import report_pb2, report_pb2_grpc
 from hubbub_aggregator.commands.demo import sign_people
 from hubbub_aggregator.demo import processes
-from hubbub_aggregator.demo.fleet import AT_ONCE, run_fleet
+from hubbub_aggregator.demo.fleet import AT_ONCE, Fleet
 from hubbub_aggregator.demo.people import People, rand_hie
 
 DEVICES = 1_500
@@ -72,7 +72,8 @@ def device_rate(address: str, bundle: Bundle, people: People) -> float:
     """Reports a second from whole devices to durable counts."""
     transport = GrpcTransport(address, bundle.certificate_authority)
     started = time.perf_counter()
-    delivered = run_fleet(people, bundle, transport, lambda _: None)
+    everybody = list(zip(*people.answers.values(), strict=True))
+    delivered = Fleet(bundle, transport).answer(list(people.answers), everybody)
     rate = people.count * len(people.answers) / (time.perf_counter() - started)
     transport.close()
     if delivered != people.count:
@@ -112,14 +113,10 @@ def main() -> None:
                 everybody.definitions,
                 {metric: answers[part] for metric, answers in everybody.answers.items()},
             )
-            bare, real = (
-                empty_rate(empty_address, bundle),
-                device_rate(addresses.public, bundle, people),
-            )
-            seals = seal_rate(bundle)
-            print(
-                f"run {number + 1:>4}  {real:>10,.0f}  {bare:>12,.0f}  {real / bare:>6.2f}  {seals:>18,.0f}"
-            )
+            bare = empty_rate(empty_address, bundle)
+            real = device_rate(addresses.public, bundle, people)
+            row = f"{real:>10,.0f}  {bare:>12,.0f}  {real / bare:>6.2f}"
+            print(f"run {number + 1:>4}  {row}  {seal_rate(bundle):>18,.0f}")
     print("limit: the empty server, whose client shares its cores as ours does")
 
 

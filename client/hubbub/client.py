@@ -19,7 +19,7 @@ from hubbub.errors import (
     UnknownMetric,
 )
 from hubbub.exact import Epsilon, charge_text
-from hubbub.ledger import Charge, Entry, Ledger
+from hubbub.ledger import Answer, Charge, Entry, Ledger
 from hubbub.limits import MAX_CHARGE_PER_SOURCE, REPORT_ID_BYTES
 from hubbub.outcome import Outcome
 from hubbub.transport import GrpcTransport, Transport
@@ -84,7 +84,7 @@ class Client:
         `bundle`: a file, or an already verified Bundle, which clients may share.
         `operator_key`: "ed25519:<64 hex digits>", or several of which any may have signed.
         `state_dir`: a directory that only this app writes; None keeps the state in memory,
-        for tests and simulations, and then reports go to this machine only.
+        for tests and simulations, and then reports go to this machine only, by `flush`.
         `budgets`: for each source that this app lets metrics draw on, the most ε a device
         may ever spend on it, as decimal text; at most 32.
         `transport`: where reports go instead of the bundle's endpoint; may be shared.
@@ -119,6 +119,8 @@ class Client:
         self._uploader = Uploader(
             self._ledger, self._bundle, self._transport, clock=self._clock, source=self._source
         )
+        # A simulated crowd has no use for a thread in each of its devices.
+        self._sends_by_itself = state_dir is not None
         if not enabled:
             self.enabled = False
         elif waiting:
@@ -196,8 +198,8 @@ class Client:
     def flush(self, timeout: float = 5.0) -> bool:
         """Send what waits now, for up to `timeout` seconds.
 
-        Returns whether nothing waits any more. Calling it is never needed: reports leave by
-        themselves.
+        Returns whether nothing waits any more. Calling it is never needed, but with a state
+        in memory: reports leave by themselves.
         """
         if self._closed or not self.enabled:
             return False
@@ -247,6 +249,8 @@ class Client:
         """Nothing: the child counts on from what its parent had."""
 
     def _wake(self) -> None:
+        if not self._sends_by_itself:
+            return
         try:
             self._uploader.wake()
         except Exception as error:
@@ -261,7 +265,8 @@ class Client:
         if round_number is None:
             return Outcome.NOT_ASKED_NOW
         index, inside = self._index(metric, value)
-        with self._ledger.charging(metric, round_number, self._budgets[metric.source]) as answer:
+        with self._ledger.transaction() as connection:
+            answer = Answer(connection, metric, round_number, self._budgets[metric.source])
             # Asked again where turning it off has to wait: what comes after is not stored.
             if not self.enabled:
                 return self._off()

@@ -8,8 +8,7 @@ not that it was charged.
 import os
 import sqlite3
 import threading
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -118,7 +117,7 @@ class Ledger:
         Raises ForeignOperator, LowerRevision or ChangedContract, and then changes nothing.
         """
         fingerprint = sha256(bundle.signed)
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             rows = connection.execute("SELECT key, revision, bundle FROM operator")
             known = {key: (revision, seen) for key, revision, seen in rows}
             for key in known:
@@ -142,15 +141,12 @@ class Ledger:
                 for budget in budgets.items():
                     _write(connection, "budget", budget)
 
-    @contextmanager
-    def charging(self, metric: Metric, round_number: int, budget: int) -> Generator["Answer"]:
-        """Charge for one answer, if nothing forbids it, and store it: one transaction.
+    def transaction(self) -> "Transaction":
+        """Everything in the block becomes durable together, or nothing of it.
 
-        The caller looks at `charge` and, if it is CHARGED, calls `store` within the block;
-        when the block has ended without an error, charge and report are durable.
+        For recording: make an Answer of the connection it gives, and store in it.
         """
-        with self._transaction() as connection:
-            yield Answer(connection, metric, round_number, budget)
+        return Transaction(self._connection, self._lock, self._path)
 
     def outbox(self) -> list[Entry]:
         """What is to be sent, oldest first."""
@@ -168,7 +164,7 @@ class Ledger:
         They are those of an earlier try, by whichever process, if that was to the same key.
         None: the report no longer waits, and must not be sent.
         """
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             for kept in _select(connection, f"WHERE {_ROW} AND {_OUTBOX}", entry[:3]):
                 if kept.sealed is not None and kept.key_id == key_id:
                     sealed = kept.sealed
@@ -189,13 +185,13 @@ class Ledger:
 
     def settle(self, entry: Entry, status: Status) -> None:
         """Note what became of a report that was sent; its sealed bytes are done with."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             for kept in _select(connection, f"WHERE {_ROW} AND {_OUTBOX}", entry[:3]):
                 _write(connection, "report", kept._replace(status=status, sealed=None))
 
     def withdraw(self) -> None:
         """Empty the outbox. What never left is deleted; every charge stays."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             for kept in _select(connection, f"WHERE {_OUTBOX}"):
                 report = None if kept.left_at is None else kept.report
                 withdrawn = kept._replace(status=Status.WITHDRAWN, sealed=None, report=report)
@@ -231,7 +227,7 @@ class Ledger:
 
     def _require_writable(self) -> None:
         """Try it now, so that a state that cannot be written is refused at the start."""
-        with self._exclusive() as connection:
+        with self.transaction() as connection:
             connection.execute("UPDATE budget SET charge = charge")
             connection.execute("ROLLBACK")
 
@@ -243,25 +239,56 @@ class Ledger:
         with self._lock, state_file.state_errors(self._path):
             return self._connection.execute(statement).fetchall()
 
-    @contextmanager
-    def _transaction(self) -> Generator[sqlite3.Connection]:
-        with self._exclusive() as connection:
-            yield connection
-            connection.execute("COMMIT")
 
-    @contextmanager
-    def _exclusive(self) -> Generator[sqlite3.Connection]:
-        """The connection, and nobody else writing; what is not committed is undone."""
-        with self._lock, state_file.state_errors(self._path):
-            connection = self._connection
-            if connection.in_transaction:
+class Transaction:
+    """The connection for a block, and nobody else writing.
+
+    Durable when the block has ended; undone if it raises. A class, since a generator's
+    context would take a tenth of a device's work.
+    """
+
+    __slots__ = ("_connection", "_lock", "_path")
+
+    def __init__(self, connection: sqlite3.Connection, lock: "threading.RLock", path: str) -> None:
+        self._connection = connection
+        self._lock = lock
+        self._path = path
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._lock.acquire()
+        try:
+            self._begin()
+        except BaseException:
+            self._lock.release()
+            raise
+        return self._connection
+
+    def _begin(self) -> None:
+        try:
+            if self._connection.in_transaction:
                 raise StateUnavailable(self._path, "it is in use by a caller of this very call")
-            connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            raise state_file.state_error(self._path, error) from None
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        try:
+            self._end(error)
+        finally:
+            self._lock.release()
+
+    def _end(self, error: BaseException | None) -> None:
+        try:
             try:
-                yield connection
+                if error is None and self._connection.in_transaction:
+                    self._connection.execute("COMMIT")
             finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+        except sqlite3.Error as failure:
+            raise state_file.state_error(self._path, failure) from None
+        if isinstance(error, sqlite3.Error | UnicodeError):
+            raise state_file.state_error(self._path, error) from None
 
 
 class Answer:
@@ -277,18 +304,15 @@ class Answer:
 
     def _decide(self, budget: int) -> Charge:
         metric = self._metric
-        (newest,) = self._connection.execute(
-            "SELECT max(round) FROM report WHERE source = ? AND metric = ?",
-            (metric.source, metric.name),
+        newest, source_spent, device_spent = self._connection.execute(
+            "SELECT max(round) FILTER (WHERE source = :source AND metric = :metric), "
+            "coalesce(sum(charge) FILTER (WHERE source = :source), 0), coalesce(sum(charge), 0) "
+            "FROM report",
+            {"source": metric.source, "metric": metric.name},
         ).fetchone()
         # A clock that was set back asks for a round that has passed: it stays passed.
         if newest is not None and newest >= self._round:
             return Charge.ALREADY_ANSWERED
-        source_spent, device_spent = self._connection.execute(
-            "SELECT coalesce(sum(charge) FILTER (WHERE source = ?), 0), coalesce(sum(charge), 0) "
-            "FROM report",
-            (metric.source,),
-        ).fetchone()
         charge = metric.epsilon.charge
         if source_spent + charge > budget or device_spent + charge > MAX_CHARGE_PER_DEVICE:
             return Charge.BUDGET_SPENT

@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from hubbub.errors import StateCorrupt, StateUnavailable
+from hubbub.errors import StateCorrupt, StateError, StateUnavailable
 
 FILE_NAME: Final = "ledger.sqlite3"
 # SQLite's name for a database that is nowhere but in memory.
@@ -137,19 +137,24 @@ def open_checked(path: str) -> sqlite3.Connection:
 
 @contextmanager
 def state_errors(path: str) -> Generator[None]:
-    """Turn SQLite's errors into ours: rights, space and locks on one side, damage on the other."""
+    """Turn what SQLite raises in the body into a StateError."""
     try:
         yield
-    except sqlite3.ProgrammingError:
-        raise StateUnavailable(path, "it is closed") from None
-    except UnicodeError:
-        raise StateCorrupt(path, "it is damaged: text in it is not UTF-8") from None
-    except sqlite3.Error as error:
-        # Without a code: found by Python's module, in what SQLite gave it.
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-        if code & 0xFF in _DAMAGE:
-            raise StateCorrupt(path, f"it is damaged: {error}") from None
-        raise StateUnavailable(path, str(error)) from None
+    except (sqlite3.Error, UnicodeError) as error:
+        raise state_error(path, error) from None
+
+
+def state_error(path: str, error: sqlite3.Error | UnicodeError) -> StateError:
+    """SQLite's error as ours: rights, space and locks on one side, damage on the other."""
+    if isinstance(error, sqlite3.ProgrammingError):
+        return StateUnavailable(path, "it is closed")
+    if isinstance(error, UnicodeError):
+        return StateCorrupt(path, "it is damaged: text in it is not UTF-8")
+    # Without a code: found by Python's module, in what SQLite gave it.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    if code & 0xFF in _DAMAGE:
+        return StateCorrupt(path, f"it is damaged: {error}")
+    return StateUnavailable(path, str(error))
 
 
 def checksummed(row: Sequence[object]) -> tuple[object, ...]:

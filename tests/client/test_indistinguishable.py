@@ -91,7 +91,7 @@ def life(client: Client, clock: Clock, value: Any) -> Iterator[object]:
             yield client.flush(0.1), client.flush(0.1)
         yield metric.record(value)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Ledger, "charging", _full)
+        patch.setattr(Ledger, "transaction", _full)
         yield metric.record(value)
     client.enabled = False
     yield metric.record(value)
@@ -212,7 +212,7 @@ def test_a_value_outside_the_domain_is_found_nowhere(
         def explode(*arguments: object) -> bytes:
             raise RuntimeError(f"{arguments} {CANARY}")
 
-        for owner, name in ((Ledger, "charging"), (Client, "_index")):
+        for owner, name in ((Ledger, "transaction"), (Client, "_index")):
             with monkeypatch.context() as patch:
                 patch.setattr(owner, name, explode)
                 seen += [handle.record(CANARY) for handle in handles]

@@ -14,6 +14,7 @@ import pytest
 
 import hubbub
 from hubbub import Outcome
+from hubbub.client import Client
 from hubbub.exact import CHARGE_UNIT
 from hubbub.ledger import Ledger, Status
 from hubbub.state_file import FILE_NAME
@@ -555,13 +556,13 @@ def test_what_is_recorded_while_opting_out_does_not_stay(
 ) -> None:
     """Turned off after `record` has looked, before it writes."""
     with Device(bundle, tmp_path) as client:
-        honest = Ledger.charging
+        honest = Client._index
 
         def late(*arguments: object) -> object:
             client.enabled = False
             return honest(*arguments)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(Ledger, "charging", late)
+        monkeypatch.setattr(Client, "_index", late)
         assert client.metric(NAME).record("good") is Outcome.COLLECTION_OFF
     assert entries(tmp_path) == []
 

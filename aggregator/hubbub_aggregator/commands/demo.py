@@ -11,12 +11,11 @@ from typing import Annotated, NoReturn
 import typer
 
 from hubbub.contract import Bundle
-from hubbub.transport import GrpcTransport
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands.private_call import TIMEOUT, private_listener
 from hubbub_aggregator.demo import processes
-from hubbub_aggregator.demo.fleet import run_fleet
+from hubbub_aggregator.demo.fleet import run_fleets
 from hubbub_aggregator.demo.people import People, column_of, rand_hie
 from hubbub_aggregator.demo.progress import Progress
 from hubbub_aggregator.demo.verdict import judge
@@ -54,13 +53,12 @@ def demo(
         if not headless:
             address = stack.enter_context(processes.page(addresses.private))
             print(f"The page: {address} (Ctrl-C ends everything)\n", flush=True)
-        transport = GrpcTransport(addresses.public, bundle.certificate_authority)
-        stack.callback(transport.close)
         print(
             f"{people.count:,} people answer {len(people.answers)} "
             f"question{'s' if len(people.answers) > 1 else ''}, each on a device of their own"
         )
-        delivered = run_fleet(people, bundle, transport, Progress(people.count).add)
+        progress = Progress(people.count)
+        delivered = run_fleets(people, bundle, addresses.public, progress.add)
         estimates = _close_and_read(addresses.private, bundle)
         verdict = judge(people, bundle, estimates)
         print(f"\n{verdict.table}\n")

@@ -1,7 +1,6 @@
 """Progress on the terminal: one line that changes, or a line now and then in a log."""
 
 import sys
-import threading
 import time
 from typing import Final
 
@@ -10,24 +9,22 @@ _LOG_SECONDS: Final = 5.0
 
 
 class Progress:
-    """Counts devices that have reported, from any thread."""
+    """Counts devices that have reported."""
 
     def __init__(self, total: int) -> None:
         self._total = total
         self._done = 0
         self._started = self._shown = time.monotonic()
-        self._lock = threading.Lock()
         self._terminal = sys.stdout.isatty()
 
     def add(self, count: int) -> None:
         """Note that so many more are done, and show it if it is time."""
-        with self._lock:
-            self._done += count
-            now = time.monotonic()
-            pause = _TERMINAL_SECONDS if self._terminal else _LOG_SECONDS
-            if now - self._shown >= pause or self._done == self._total:
-                self._shown = now
-                self._show(now)
+        self._done += count
+        now = time.monotonic()
+        pause = _TERMINAL_SECONDS if self._terminal else _LOG_SECONDS
+        if now - self._shown >= pause or self._done == self._total:
+            self._shown = now
+            self._show(now)
 
     def _show(self, now: float) -> None:
         rate = self._done / max(now - self._started, 1e-9)

@@ -260,7 +260,7 @@ def _not_private() -> Iterator[Refused]:
     yield refused("always the truth", "reveal more", RandomisedResponse(4, ONE - 1))
     for threshold in (0, ONE // 2, ONE - 1):
         for kind in (SymmetricUnary, OptimisedUnary):
-            case = f"{kind.name} with {threshold}"
+            case = f"{kind(4, 1).name} with {threshold}"
             yield refused(case, "nothing or everything", kind(4, threshold))
     for kind in (SymmetricUnary, OptimisedUnary):
-        yield refused(f"{kind.name} with 1", "reveal more", kind(4, 1))
+        yield refused(f"{kind(4, 1).name} with 1", "reveal more", kind(4, 1))

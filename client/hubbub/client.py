@@ -4,10 +4,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from os import PathLike, fsdecode
-from typing import Final, Self, cast
+from typing import Final, NamedTuple, Self, cast
 
 from hubbub import forks, randomness
 from hubbub.contract import Bundle, Metric, is_name, operator_key_bytes, read_metric
@@ -44,8 +43,7 @@ _NO_LABEL: Final = ""
 _plain: Final = str.__str__
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingReport:
+class WaitingReport(NamedTuple):
     """A report that is stored and has not been counted yet."""
 
     metric: str

@@ -6,7 +6,6 @@ object, or raises a BundleError that says which metric breaks which rule.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 from os import PathLike
 from types import MappingProxyType
@@ -72,8 +71,7 @@ class SealingSuite(IntEnum):
 _PUBLIC_KEY_BYTES: Final = {SealingSuite.X25519: 32, SealingSuite.MLKEM768_X25519: 1_184 + 32}
 
 
-@dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(NamedTuple):
     """The possible answers. Indices count values, then `other`, then `absent`."""
 
     labels: tuple[str, ...]
@@ -81,7 +79,7 @@ class Domain:
     """Index of the answer that stands for everything outside the domain."""
     absent: int | None
     """Index of the answer that stands for "nothing to report"."""
-    indices: Mapping[str | None, int] = field(repr=False, compare=False)
+    indices: Mapping[str | None, int]
     """Index of every label, and of None if there is an `absent` answer."""
 
     @property
@@ -89,8 +87,7 @@ class Domain:
         return len(self.labels)
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(NamedTuple):
     """One question, checked: its thresholds are proved to keep its declared ε."""
 
     name: str
@@ -100,7 +97,7 @@ class Metric:
     domain: Domain
     schedule: Schedule
     mechanism: Mechanism
-    contract: bytes = field(repr=False)
+    contract: bytes
     """The bytes that were signed."""
     digest: bytes
     """SHA-256 of the contract: 32 bytes. Names the metric everywhere but to people."""
@@ -109,9 +106,11 @@ class Metric:
     def certificate(self) -> Certificate:
         return Certificate(self.epsilon, self.mechanism.ratio)
 
+    def __repr__(self) -> str:
+        return f"<metric {self.name!r}, digest {self.digest.hex()[:16]}…>"
 
-@dataclass(frozen=True, slots=True)
-class SealingKey:
+
+class SealingKey(NamedTuple):
     """A public key that reports are sealed to."""
 
     key_id: bytes
@@ -119,8 +118,7 @@ class SealingKey:
     public_key: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(NamedTuple):
     """A verified bundle; may be shared by any number of clients."""
 
     operator: str
@@ -132,8 +130,11 @@ class Bundle:
     sealing_keys: tuple[SealingKey, ...]
     metrics: Mapping[str, Metric]
     """By name, in the bundle's order."""
-    signed: bytes = field(repr=False)
+    signed: bytes
     """The SignedBundle, as received."""
+
+    def __repr__(self) -> str:
+        return f"<bundle of {self.operator[:24]}…, revision {self.revision}>"
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, operator_key: str | Sequence[str]) -> "Bundle":

@@ -7,11 +7,10 @@ more noise, or towards a larger stated ε.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import isqrt
-from typing import Final
+from typing import Final, NamedTuple
 
 # A charge is counted in units of 10^-12: fine enough for any ε a person writes, and the sum
 # of a device's life stays far below 2^63.
@@ -27,16 +26,14 @@ _DECIMAL: Final = r"(?:0|[1-9][0-9]{0,5})(?:\.[0-9]{1,12})?"
 _EPSILON: Final = re.compile(rf"(ln ?)?({_DECIMAL})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Bracket:
+class Bracket(NamedTuple):
     """Two fractions with low ≤ x ≤ high for the real number x it stands for."""
 
     low: Fraction
     high: Fraction
 
 
-@dataclass(frozen=True, slots=True)
-class Epsilon:
+class Epsilon(NamedTuple):
     """A declared privacy loss: a decimal number, or the natural logarithm of one.
 
     Refers to replacement neighbours: any two values the same device might have had.
@@ -175,8 +172,7 @@ def threshold(epsilon: Epsilon, others: int, one: int, root: int = 1) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(NamedTuple):
     """What a metric's integers prove about it."""
 
     declared: Epsilon

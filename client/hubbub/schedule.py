@@ -1,6 +1,5 @@
 """When a metric is asked: rounds, by the device's clock and by the aggregator's."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from hubbub.limits import CLOCK_SKEW
@@ -14,8 +13,7 @@ class Window(NamedTuple):
     """None: until the operator closes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Once:
+class Once(NamedTuple):
     """One round, number 0, from `starts` until `ends` or until it is closed."""
 
     starts: int
@@ -36,8 +34,7 @@ class Once:
         return Window(self.starts - CLOCK_SKEW, self.ends)
 
 
-@dataclass(frozen=True, slots=True)
-class Periodic:
+class Periodic(NamedTuple):
     """`rounds` rounds of `every` seconds, each open for reports `grace` seconds longer."""
 
     starts: int

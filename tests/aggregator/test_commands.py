@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -80,11 +79,11 @@ def _raised_past_the_bound(name: str) -> RandomisedResponse | SymmetricUnary | O
     mechanism = MECHANISMS[name].calibrate(4, Epsilon.parse("1"))
     match mechanism:
         case RandomisedResponse():
-            return replace(mechanism, keep=mechanism.keep + 1)
+            return mechanism._replace(keep=mechanism.keep + 1)
         case SymmetricUnary():
-            return replace(mechanism, flip=mechanism.flip - 1)
+            return mechanism._replace(flip=mechanism.flip - 1)
         case OptimisedUnary():
-            return replace(mechanism, raised=mechanism.raised - 1)
+            return mechanism._replace(raised=mechanism.raised - 1)
         case _:
             raise AssertionError(name)
 

@@ -1,6 +1,5 @@
 """The contract's checks that golden vectors are too small for, and what no bytes can do."""
 
-import dataclasses
 import unicodedata
 from pathlib import Path
 
@@ -146,11 +145,11 @@ def test_thresholds_are_accepted_up_to_the_last_integer(epsilon: str, step: int)
 
 def test_what_was_verified_cannot_be_changed() -> None:
     checked = verify()
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         checked.endpoint = "elsewhere:1"  # type: ignore[misc]
     with pytest.raises(TypeError):
         checked.metrics["new"] = checked.metrics[NAME]  # type: ignore[index]
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         checked.metrics[NAME].contract = b""  # type: ignore[misc]
 
 

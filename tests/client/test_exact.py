@@ -124,7 +124,7 @@ def test_the_loss_is_an_upper_bound() -> None:
         assert true <= precise(certificate.loss) + Decimal("1e-60")
 
 
-@pytest.mark.parametrize("kind", MECHANISMS.values(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", MECHANISMS.values(), ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("text", DECIMALS + LOGARITHMS)
 def test_the_realised_epsilon_is_rounded_up_and_at_most_the_declared(text: str, kind: Any) -> None:
     epsilon = Epsilon.parse(text)

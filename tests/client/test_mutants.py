@@ -53,7 +53,7 @@ _CHANGES = {
     "mechanisms.symmetric_unary": [
         ("last-bit-not-randomised", "law", "source, self.k)", 'source, self.k - 1) + b"0"'),
         ("ratio-of-a-sure-bit", "ratio", "source, self.k)", 'source, self.k - 1) + b"0"'),
-        ("p-and-q-swapped", "law", "Coin(self.flip", "Coin(self.resolution.one - self.flip"),
+        ("p-and-q-swapped", "law", "coin(self.flip", "Coin(self.resolution.one - self.flip"),
         ("p-and-q-swapped-in-support", "support", "1 - flips, flips", "flips, 1 - flips"),
         ("true-bit-not-set", "law", "^= ONE ^ ZERO", "^= 0"),
         ("epsilon-for-half-epsilon", "certificate", "one, root=2)", "one)"),

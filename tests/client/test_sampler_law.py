@@ -31,7 +31,7 @@ def test_randomised_response_for_every_threshold(k: int, resolution: Resolution)
 
 @pytest.mark.parametrize("resolution", UNARY_RESOLUTIONS, ids=str)
 @pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("kind", [SymmetricUnary, OptimisedUnary], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [SymmetricUnary, OptimisedUnary], ids=lambda kind: kind.__name__)
 def test_unary_encoding_for_every_threshold(
     kind: type[SymmetricUnary | OptimisedUnary], k: int, resolution: Resolution
 ) -> None:

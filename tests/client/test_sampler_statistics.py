@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hubbub.exact import Epsilon
-from hubbub.mechanisms import MECHANISMS, Mechanism, RandomisedResponse
+from hubbub.mechanisms import MECHANISMS, Mechanism
 from hubbub.randomness import SYSTEM
 from tests.harness import (
     Range,
@@ -104,7 +104,7 @@ def collect(name: str, k: int, epsilon: str) -> Sample:
     mechanism = MECHANISMS[name].calibrate(k, Epsilon.parse(epsilon))
     payloads = [mechanism.randomise(value, SYSTEM) for _ in range(CROWDS) for value in crowd(k)]
     folded = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
-    if name == RandomisedResponse.name:  # one byte, since k ≤ 256
+    if name == "randomised-response":  # one byte, since k ≤ 256
         bits = folded == np.arange(k)
     else:
         bits = np.unpackbits(folded, axis=1, count=k, bitorder="little").astype(bool)
@@ -133,7 +133,7 @@ def unary(request: pytest.FixtureRequest, k: int, epsilon: str) -> Sample:
 
 @pytest.fixture
 def response(k: int, epsilon: str) -> Sample:
-    return collect(RandomisedResponse.name, k, epsilon)
+    return collect("randomised-response", k, epsilon)
 
 
 def test_the_mean_of_the_estimates_is_the_truth(sample: Sample) -> None:

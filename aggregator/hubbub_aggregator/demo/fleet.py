@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from itertools import repeat
 from typing import Final
 
 from hubbub.client import Client
@@ -64,7 +65,7 @@ class Fleet:
     def answer(self, metrics: Sequence[str], people: Sequence[Sequence[str | None]]) -> int:
         """Give every person a device, let it answer and send; return how many delivered all."""
         with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="device") as pool:
-            return sum(pool.map(lambda answers: self._one(metrics, answers), people))
+            return sum(pool.map(self._one, repeat(metrics), people))
 
     def _one(self, metrics: Sequence[str], answers: Sequence[str | None]) -> bool:
         with (

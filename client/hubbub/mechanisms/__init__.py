@@ -19,7 +19,9 @@ __all__ = [
 ]
 
 MECHANISMS: Final[dict[str, type[Mechanism]]] = {
-    mechanism.name: mechanism for mechanism in (RandomisedResponse, SymmetricUnary, OptimisedUnary)
+    "randomised-response": RandomisedResponse,
+    "symmetric-unary": SymmetricUnary,
+    "optimised-unary": OptimisedUnary,
 }
 
 

@@ -1,7 +1,7 @@
 """What every mechanism offers: a channel from one of k values to a payload of fixed size."""
 
 from fractions import Fraction
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from hubbub.exact import Epsilon
 from hubbub.mechanisms.coin import SHIPPED, Resolution
@@ -28,11 +28,14 @@ class Mechanism(Protocol):
     ε refers to replacement neighbours: any two values in [0, k) of one device.
     """
 
-    name: ClassVar[str]
-
     @classmethod
     def calibrate(cls, k: int, epsilon: Epsilon, resolution: Resolution = SHIPPED) -> "Mechanism":
         """The mechanism for k ≥ 2 values whose thresholds are the most telling within ε."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What metrics.toml and the estimates call it."""
         ...
 
     @property

@@ -6,8 +6,8 @@ drawn first and looked up in a table; only tosses whose digit equals the thresho
 next one. How many those are follows one law, whatever the device's value.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from hubbub.randomness import Source
 
@@ -17,8 +17,7 @@ ONE: Final = ord("1")
 _TIE: Final = ord("=")
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(NamedTuple):
     """How finely probabilities are cut: thresholds are `width` digits of base `base`."""
 
     base: int
@@ -72,6 +71,12 @@ class Coin:
                 position = faces.index(_TIE, position + 1)
                 faces[position] = face
         return faces
+
+
+@lru_cache(maxsize=256)
+def coin(threshold: int, resolution: Resolution) -> Coin:
+    """The coin of a threshold: made once, for its tables take longer than a toss."""
+    return Coin(threshold, resolution)
 
 
 def _table(digit: int, *, undecided: bool) -> bytes:

@@ -3,30 +3,30 @@
 Wang, Blocki, Li and Jha (USENIX Security 2017): p = 1/2, q = 1/(e^ε + 1).
 """
 
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from typing import NamedTuple
 
 from hubbub.exact import Epsilon, threshold
 from hubbub.mechanisms import bit_vector
 from hubbub.mechanisms.base import Support
-from hubbub.mechanisms.coin import SHIPPED, ZERO, Coin, Resolution
+from hubbub.mechanisms.coin import SHIPPED, ZERO, Coin, Resolution, coin
 from hubbub.randomness import Source
 
 
-@dataclass(frozen=True)
-class OptimisedUnary:
+class OptimisedUnary(NamedTuple):
     """Raise every bit but the value's own, which is fair, with probability raised/one."""
-
-    name: ClassVar[str] = "optimised-unary"
 
     k: int
     raised: int
     resolution: Resolution = SHIPPED
-    _others: Coin = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_others", Coin(self.raised, self.resolution))
+    @property
+    def name(self) -> str:
+        return "optimised-unary"
+
+    @property
+    def _others(self) -> Coin:
+        return coin(self.raised, self.resolution)
 
     @classmethod
     def calibrate(

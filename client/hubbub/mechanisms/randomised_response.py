@@ -4,29 +4,29 @@ Warner (1965) for k = 2; Kairouz, Bonawitz and Ramage (2016) for any k. With pro
 p = e^ε/(e^ε + k − 1) the report is the device's value, else a uniform other one.
 """
 
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from typing import NamedTuple
 
 from hubbub.exact import Epsilon, threshold
 from hubbub.mechanisms.base import Support
-from hubbub.mechanisms.coin import SHIPPED, Coin, Resolution
+from hubbub.mechanisms.coin import SHIPPED, Coin, Resolution, coin
 from hubbub.randomness import Source
 
 
-@dataclass(frozen=True)
-class RandomisedResponse:
+class RandomisedResponse(NamedTuple):
     """Keep the value with probability keep/one."""
-
-    name: ClassVar[str] = "randomised-response"
 
     k: int
     keep: int
     resolution: Resolution = SHIPPED
-    _coin: Coin = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_coin", Coin(self.keep, self.resolution))
+    @property
+    def name(self) -> str:
+        return "randomised-response"
+
+    @property
+    def _coin(self) -> Coin:
+        return coin(self.keep, self.resolution)
 
     @classmethod
     def calibrate(

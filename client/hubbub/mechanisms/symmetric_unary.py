@@ -4,30 +4,30 @@ The basic one-time RAPPOR of Erlingsson, Pihur and Korolova (2014): flip with pr
 1/(e^(ε/2) + 1). Two values' vectors differ in two bits, hence ε/2 for each.
 """
 
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from typing import NamedTuple
 
 from hubbub.exact import Epsilon, threshold
 from hubbub.mechanisms import bit_vector
 from hubbub.mechanisms.base import Support
-from hubbub.mechanisms.coin import ONE, SHIPPED, ZERO, Coin, Resolution
+from hubbub.mechanisms.coin import ONE, SHIPPED, ZERO, Coin, Resolution, coin
 from hubbub.randomness import Source
 
 
-@dataclass(frozen=True)
-class SymmetricUnary:
+class SymmetricUnary(NamedTuple):
     """Flip every bit with probability flip/one."""
-
-    name: ClassVar[str] = "symmetric-unary"
 
     k: int
     flip: int
     resolution: Resolution = SHIPPED
-    _coin: Coin = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_coin", Coin(self.flip, self.resolution))
+    @property
+    def name(self) -> str:
+        return "symmetric-unary"
+
+    @property
+    def _coin(self) -> Coin:
+        return coin(self.flip, self.resolution)
 
     @classmethod
     def calibrate(

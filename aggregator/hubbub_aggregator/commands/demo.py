@@ -1,9 +1,11 @@
 """`hubbub demo`: the whole system on one machine, on people whose answers are known."""
 
+import os
 import signal
+import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -44,7 +46,7 @@ def demo(
     questions each. Exits with status 1 if a report was lost or counted twice.
     """
     people = _people(csv, column, epsilon)
-    _end_on_sigterm()
+    _end_on_signals()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-demo-")))
         bundle, path = sign_people(people, folder)
@@ -72,8 +74,7 @@ def demo(
                 f"{verdict.lost:,} reports lost, {verdict.doubled:,} doubled"
             )
         if address is not None:
-            print(f"\nThe page stays at {address}; Ctrl-C ends everything.", flush=True)
-            _wait_for_the_end()
+            _stay(address)
 
 
 def _people(csv: Path | None, column: str | None, epsilon: str) -> People:
@@ -116,17 +117,25 @@ def _close_and_read(private: str, bundle: Bundle) -> dict[str, estimate_pb2.Esti
     return estimates
 
 
-def _end_on_sigterm() -> None:
-    """Let SIGTERM end the demo as Ctrl-C does, so that nothing it started stays behind."""
+def _end_on_signals() -> None:
+    """Let Ctrl-C and SIGTERM end the demo, and all that it started.
+
+    Ctrl-C is set as well, since a shell starts what runs in its background deaf to it.
+    """
 
     def end(_number: int, _frame: FrameType | None) -> NoReturn:
+        # Not print(), in the midst of which the signal may have come.
+        os.write(sys.stdout.fileno(), b"\nending\n")
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, end)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
 
 
-def _wait_for_the_end() -> None:
-    try:
-        signal.pause()
-    except KeyboardInterrupt:
-        print("\nending")
+def _stay(address: str) -> None:
+    """Keep the page up until a signal comes."""
+    with suppress(KeyboardInterrupt):
+        print(f"\nThe page stays at {address}; Ctrl-C ends everything.", flush=True)
+        # Not signal.pause(), which sleeps through a signal that came just before it.
+        while True:
+            time.sleep(0.5)

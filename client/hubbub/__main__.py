@@ -5,15 +5,18 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from io import TextIOWrapper
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from hubbub.errors import HubbubError
-from hubbub.ledger import Ledger
-from hubbub.statement import fate, statement
+from hubbub.ledger import Ledger, Status
+from hubbub.statement import IN_WORDS, newest, statement
 
-EXIT_NOT_STORED = 1
+# Nothing was stored, or what was stored will not be counted.
+EXIT_NOT_COUNTED = 1
 EXIT_UNUSABLE = 2
 EXIT_INTERRUPTED = 130
+
+T = TypeVar("T")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,13 +94,14 @@ def _record(options: argparse.Namespace) -> int:
         outcome = client.metric(options.metric).record(_value())
         print(outcome)
         if not outcome:
-            return EXIT_NOT_STORED
+            return EXIT_NOT_COUNTED
         delivered = client.flush(options.timeout)
-    if delivered:
-        print(_with_ledger(options.state_dir, lambda ledger: fate(ledger, options.metric)))
-    else:
+    if not delivered:
         print("not sent yet; the report stays here, and leaves at the next start", file=sys.stderr)
-    return 0
+        return 0
+    status = _with_ledger(options.state_dir, lambda ledger: newest(ledger, options.metric))
+    print(IN_WORDS[status])
+    return 0 if status is Status.COUNTED else EXIT_NOT_COUNTED
 
 
 def _value() -> str:
@@ -114,7 +118,7 @@ def _show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _with_ledger(state_dir: str, read: Callable[[Ledger], str]) -> str:
+def _with_ledger(state_dir: str, read: Callable[[Ledger], T]) -> T:
     ledger = Ledger.open_to_read(state_dir)
     try:
         return read(ledger)

@@ -21,7 +21,7 @@ from hubbub.exact import Epsilon, charge_text
 from hubbub.ledger import Answer, Charge, Entry, Ledger
 from hubbub.limits import MAX_CHARGE_PER_SOURCE, REPORT_ID_BYTES
 from hubbub.outcome import Outcome
-from hubbub.transport import GrpcTransport, Transport
+from hubbub.transport import GrpcTransport, Transport, is_loopback
 from hubbub.upload import Uploader
 
 log = logging.getLogger("hubbub")
@@ -34,8 +34,6 @@ _NOT_CHARGED: Final = {
     Charge.ALREADY_ANSWERED: Outcome.ALREADY_ANSWERED,
     Charge.BUDGET_SPENT: Outcome.BUDGET_SPENT,
 }
-
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
 # Stands for any value that is not text: no label equals it.
 _NO_LABEL: Final = ""
@@ -208,7 +206,10 @@ class Client:
             return False
 
     def close(self) -> None:
-        """Stop sending and close the state; what waits is sent after the next start."""
+        """Stop sending and close the state; what waits is sent after the next start.
+
+        Sends nothing by itself: a program that ends soon after it recorded calls `flush`.
+        """
         if self._closed:
             return
         self._closed = True
@@ -323,9 +324,11 @@ class MetricHandle:
 def _budget(source: str, text: str) -> int:
     if not is_name(source):
         raise InvalidBudget(source, "a source is named by 1 to 64 of a-z, 0-9, '.', '_', '-'")
+    if not isinstance(text, str):
+        raise InvalidBudget(source, f'must be decimal text such as "4", not {type(text).__name__}')
     try:
         charge = Epsilon.parse(text).charge
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise InvalidBudget(source, str(error)) from None
     if charge > MAX_CHARGE_PER_SOURCE:
         raise InvalidBudget(source, f"{text} is above 32, the most a source may ever give away")
@@ -343,7 +346,7 @@ def _verified(bundle: str | PathLike[str] | Bundle, operator_keys: Sequence[str]
 
 
 def _require_loopback(destination: str) -> None:
-    if destination.rpartition(":")[0] not in _LOOPBACK:
+    if not is_loopback(destination):
         raise StateUnavailable(
             ":memory:",
             f"a state in memory forgets what was spent, so it may not send to {destination}: "

@@ -115,8 +115,8 @@ class UndeclaredSource(HubbubError):
     def __init__(self, metric: str, source: str, declared: Sequence[str]) -> None:
         listed = ", ".join(declared) or "none"
         super().__init__(
-            f"metric {metric!r} draws on source {source!r}, which has no budget here "
-            f"(declared: {listed})"
+            f"metric {metric!r} draws on source {source!r}, for which this program declares no "
+            f"budget (it declares: {listed}); add one for {source!r}"
         )
         self.metric = metric
         self.source = source

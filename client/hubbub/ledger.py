@@ -30,7 +30,7 @@ class Status(IntEnum):
     REFUSED = 3
     """The aggregator will not count it."""
     EXPIRED = 4
-    """Its round closed before it arrived."""
+    """Its round closed before an answer came; an earlier try may have been counted."""
     WITHDRAWN = 5
     """Collection was turned off before it was counted."""
 

@@ -11,16 +11,17 @@ from hubbub.limits import MAX_CHARGE_PER_DEVICE, REPORT_ID_BYTES
 _WHO_SEES_WHAT: Final = """\
 Who can see what
   The aggregator opens your reports and sees the network address they came from. It does
-  not learn whether any of them is true. Anyone between you and it sees which metric and
-  round a report is for, when it was sent, and its size, which is the same for every answer.
+  not learn whether any of them is true. The network sees that this device sends something,
+  when, and how much: the same for every answer. Whoever gets past the encryption of the
+  line learns which metric and round a report is for, and no more.
   One device could send many reports; the aggregator cannot tell."""
 
-_STATUS: Final = {
+IN_WORDS: Final = {
     Status.WAITING: "waits to be sent",
     Status.SENT: "sent, not answered yet",
     Status.COUNTED: "counted",
     Status.REFUSED: "refused by the aggregator",
-    Status.EXPIRED: "arrived after its round had closed",
+    Status.EXPIRED: "its round closed before the aggregator said that it is counted",
     Status.WITHDRAWN: "withdrawn",
 }
 
@@ -51,7 +52,7 @@ def _sources(entries: list[Entry], budgets: dict[str, int]) -> str:
         most = Epsilon.parse(charge_text(max(spent, allowed)))
         lines.append(
             f"Source {source!r}: ε {charge_text(spent)} spent, {charge_text(left)} left of "
-            f"{charge_text(allowed)}. {_in_words(most, 'all of it')}"
+            f"{charge_text(allowed)}. {_in_words(most, 'all reports that it allows')}"
         )
     return "\n".join(lines)
 
@@ -68,6 +69,7 @@ def _metric_section(metric: Metric, entries: list[Entry], budgets: dict[str, int
     mine = [entry for entry in entries if entry.metric == metric.name]
     spent = sum(entry.charge for entry in mine)
     _, left = _account(metric.source, entries, budgets)
+    rest = f"{charge_text(left)} left" if metric.source in budgets else "no budget on this device"
     lines = [
         metric.name,
         f"  Question   {metric.question}",
@@ -76,7 +78,7 @@ def _metric_section(metric: Metric, entries: list[Entry], budgets: dict[str, int
         f"  Mechanism  {metric.mechanism.name}, contract {metric.digest.hex()[:16]}…",
         f"  Privacy    ε {metric.epsilon.text} a report. {_in_words(metric.epsilon, 'one report')}",
         f"  Rounds     {metric.schedule.rounds}",
-        f"  Spent      ε {charge_text(spent)}; its source has {charge_text(left)} left",
+        f"  Spent      ε {charge_text(spent)}; its source has {rest}",
         f"  Reports    {len(mine) or 'none'}",
     ]
     return "\n".join([*lines, *(_report_line(metric, entry) for entry in mine)])
@@ -91,8 +93,8 @@ def _report_line(metric: Metric, entry: Entry) -> str:
         said = f"{len(entry.report)} bytes, says {_some(labels) if labels else 'nothing'}"
     where = ""
     if entry.destination is not None and entry.left_at is not None:
-        where = f" to {entry.destination} at {_time(entry.left_at)}"
-    return f"    round {entry.round}: {said}; {_STATUS[entry.status]}{where}"
+        where = f"left for {entry.destination} at {_time(entry.left_at)}; "
+    return f"    round {entry.round}: {said}; {where}{IN_WORDS[entry.status]}"
 
 
 def _some(labels: list[str] | tuple[str, ...], most: int = 8) -> str:
@@ -115,7 +117,6 @@ def _in_words(epsilon: Epsilon, after: str) -> str:
     )
 
 
-def fate(ledger: Ledger, metric: str) -> str:
-    """What has become of a metric's newest report, in words."""
-    newest = [entry for entry in ledger.entries() if entry.metric == metric][-1]
-    return _STATUS[newest.status]
+def newest(ledger: Ledger, metric: str) -> Status:
+    """What has become of a metric's newest report."""
+    return [entry for entry in ledger.entries() if entry.metric == metric][-1].status

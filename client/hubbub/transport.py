@@ -30,6 +30,11 @@ _RETRY_INFO: Final = "type.googleapis.com/google.rpc.RetryInfo"
 _REASON_PREFIX: Final = "REFUSAL_REASON_"
 
 
+def is_loopback(destination: str) -> bool:
+    """Whether host:port names this very machine."""
+    return destination.rpartition(":")[0] in ("localhost", "127.0.0.1", "[::1]")
+
+
 class Refused(Exception):
     """The aggregator, or the way to it, did not take a report."""
 
@@ -111,7 +116,10 @@ class GrpcTransport:
                 raise Refused("CLOSED")
             if self._stub is None:
                 credentials = grpc.ssl_channel_credentials(self._certificate_authority or None)
-                self._channel = grpc.secure_channel(self.destination, credentials, _OPTIONS)
+                # A proxy for the web, set in the environment, knows no way to this machine.
+                proxy = ("grpc.enable_http_proxy", int(not is_loopback(self.destination)))
+                options = (*_OPTIONS, proxy)
+                self._channel = grpc.secure_channel(self.destination, credentials, options)
                 self._stub = report_pb2_grpc.ReportServiceStub(self._channel)
             return self._stub
 

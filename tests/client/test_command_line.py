@@ -60,7 +60,7 @@ def test_recorded_and_counted(operator: Operator, tmp_path: Path, bundle_file: P
     assert ran.stdout == b"stored for sending\ncounted\n"
     assert [entry.status for entry in entries(tmp_path / "state")] == [Status.COUNTED]
     shown = run("show", str(tmp_path / "state"))
-    assert f"counted to localhost:{port} at ".encode() in shown.stdout
+    assert f"left for localhost:{port} at ".encode() in shown.stdout
 
 
 def test_recorded_with_nobody_there(operator: Operator, tmp_path: Path, bundle_file: Path) -> None:

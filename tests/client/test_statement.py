@@ -65,10 +65,11 @@ def test_every_report_that_left_is_shown_as_it_left(
     assert "  Spent      ε 2.5; its source has 5.5 left" in lines
     reports = lines[lines.index("  Reports    5") + 1 :]
     fates = [
-        "counted to a:1 at 1970-01-01 00:00:45 UTC",
-        "arrived after its round had closed to a:1 at 1970-01-02 00:00:45 UTC",
-        "refused by the aggregator to a:1 at 1970-01-03 00:00:45 UTC",
-        "sent, not answered yet to a:1 at 1970-01-04 00:00:45 UTC",
+        "left for a:1 at 1970-01-01 00:00:45 UTC; counted",
+        "left for a:1 at 1970-01-02 00:00:45 UTC; "
+        "its round closed before the aggregator said that it is counted",
+        "left for a:1 at 1970-01-03 00:00:45 UTC; refused by the aggregator",
+        "left for a:1 at 1970-01-04 00:00:45 UTC; sent, not answered yet",
         "waits to be sent",
     ]
     metric, opener = bundle.metrics[NAME], Opener(operator)

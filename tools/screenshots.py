@@ -23,7 +23,7 @@ _ROOT: Final = Path(__file__).resolve().parent.parent
 _PEOPLE: Final = _ROOT / "examples" / "rand_hie.csv"
 
 # So few of the 20,190 that one value is not distinguishable from zero.
-_FEW: Final = 5_000
+_FEW: Final = 2_500
 # Nobody listens on discard, here or elsewhere.
 _NOBODY: Final = "127.0.0.1:9"
 

@@ -1,11 +1,14 @@
 """Every metric that reports may still arrive for, and what is needed to count them."""
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Final
 
 from hubbub.contract import Bundle, Metric
+from hubbub.limits import CLOCK_SKEW
 from hubbub_aggregator.oracles import Oracle, oracle_for
 
 
@@ -17,17 +20,21 @@ class RoundState(Enum):
     CLOSED = "closed"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CataloguedMetric:
     """A metric, with what is worked out once."""
 
     metric: Metric
     digest: bytes
     oracle: Oracle
-    realised: str
-    """The realised ε as decimal text."""
     listed: bool
     """Whether the bundle in force lists it."""
+
+    @cached_property
+    def realised(self) -> str:
+        """The realised ε as decimal text."""
+        # Not at the start: it takes milliseconds, and there may be hundreds of metrics.
+        return self.metric.certificate.realised
 
     def has_round(self, number: int) -> bool:
         return number < self.metric.schedule.rounds
@@ -41,17 +48,17 @@ class CataloguedMetric:
             return RoundState.CLOSED
         return RoundState.OPEN
 
-    def newest_opened(self, now: float) -> int | None:
-        """The last round that has opened, or None if none has."""
-        low, high = 0, self.metric.schedule.rounds
-        # Rounds open in order: the number of those that have opened, by bisection.
-        while low < high:
-            middle = (low + high) // 2
-            if self.state(middle, now) is RoundState.NOT_OPEN:
-                high = middle
-            else:
-                low = middle + 1
-        return low - 1 if low else None
+    def begins(self, number: int) -> int:
+        """When a round begins, seconds since 1970-01-01 UTC.
+
+        Its window opens a little earlier, for devices whose clocks are fast.
+        """
+        return self.metric.schedule.window(number).opens + CLOCK_SKEW
+
+    def newest_begun(self, now: float) -> int | None:
+        """The last round that has begun, or None if none has."""
+        begun = bisect_right(range(self.metric.schedule.rounds), now, key=self.begins)
+        return begun - 1 if begun else None
 
 
 class Catalogue:
@@ -70,6 +77,5 @@ def _catalogue(metric: Metric, bundle: Bundle) -> CataloguedMetric:
         metric=metric,
         digest=metric.digest,
         oracle=oracle_for(metric.mechanism),
-        realised=metric.certificate.realised,
         listed=metric.name in bundle.metrics,
     )

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -16,10 +16,16 @@ from pydantic import (
     Tag,
     ValidationError,
 )
+from pydantic_core import ErrorDetails
 
 DEFAULT_ENDPOINT: Final = "localhost:7443"
 
+# What a contract's integers hold; what of it makes sense is the contract's to say.
+_LARGEST: Final = 2**63 - 1
+
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+# Beyond any ε that could be accepted.
+_EPSILON_DIGITS: Final = 32
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,9})([smhdw])")
 
 
@@ -47,19 +53,25 @@ def _moment(value: object) -> object:
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError('must say its time zone, for example by a final "Z" for UTC')
-        return int(value.astimezone(UTC).timestamp())
+        # Not astimezone(), which has no year 0 or 10000 to put it in.
+        moment = int(value.timestamp())
+        if moment < 0:
+            raise ValueError("must not be before 1970-01-01T00:00:00Z")
+        return moment
     raise ValueError("must be a time such as 2026-12-01T00:00:00Z")
 
 
 def _epsilon_text(value: object) -> object:
     """Take ε as text, or as a TOML number, whose digits tomllib handed over unrounded."""
-    if isinstance(value, int | Decimal) and not isinstance(value, bool):
-        return f"{value:f}" if isinstance(value, Decimal) else str(value)
-    return value
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return value
+    number = Decimal(value)
+    # 1e999999999 would be a gigabyte of zeros; as it stands it is refused as well.
+    return f"{number:f}" if abs(number.adjusted()) <= _EPSILON_DIGITS else f"{number:.3e}"
 
 
-Seconds = Annotated[int, BeforeValidator(_seconds), Field(ge=0)]
-Moment = Annotated[int, BeforeValidator(_moment), Field(ge=0)]
+Seconds = Annotated[int, BeforeValidator(_seconds), Field(ge=0, le=_LARGEST)]
+Moment = Annotated[int, BeforeValidator(_moment)]
 
 
 class _Strict(BaseModel):
@@ -77,7 +89,7 @@ class PeriodicDefinition(_Strict):
     """`schedule = { every = "1d", rounds = 8 }`."""
 
     every: Seconds
-    rounds: int
+    rounds: Annotated[int, Field(ge=1, le=_LARGEST)]
     grace: Seconds | None = None
     starts: Moment | None = None
 
@@ -130,27 +142,57 @@ def read_definitions(path: Path) -> Definitions:
         table = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise DefinitionError(f"{path} is not TOML: {error}") from None
+    except RecursionError:
+        raise DefinitionError(f"{path} is nested too deeply") from None
+    except (ValueError, ArithmeticError):
+        # The two that int and Decimal raise, which tomllib lets through.
+        raise DefinitionError(f"{path} has a number with too many digits") from None
     try:
         return Definitions.model_validate(table)
     except ValidationError as error:
         raise DefinitionError(f"{path}: {_first_fault(table, error)}") from None
 
 
+_SCHEDULE_FORMS: Final[dict[str, type[_Strict]]] = {
+    "once": OnceDefinition,
+    "periodic": PeriodicDefinition,
+}
+
+
 def _first_fault(table: dict[str, Any], error: ValidationError) -> str:
     """Say where the first fault lies, by the metric's name where there is one."""
     fault = error.errors(include_url=False)[0]
     location = list(fault["loc"])
+    model: type[_Strict] = Definitions
     where: list[str] = []
     if location[:1] == ["metric"] and len(location) > 1 and isinstance(location[1], int):
         metric = table["metric"][location[1]]
         name = metric.get("name") if isinstance(metric, dict) else None
-        where.append(f"metric {name!r}" if name else f"metric number {location[1] + 1}")
+        if isinstance(name, str) and name:
+            where.append(f"metric {name[:64]!r}")
+        else:
+            where.append(f"metric number {location[1] + 1}")
+        model = MetricDefinition
         location = location[2:]
-    # The form of a schedule is in the location, but not in the file.
-    where += [str(part) for part in location if part not in ("word", "once", "periodic")]
-    message = fault["msg"].removeprefix("Value error, ")
-    if fault["type"] == "extra_forbidden":
-        message = "is not a key this version knows"
-    elif fault["type"] == "missing":
-        message = "is missing"
-    return ": ".join([*where, message])
+        if location[:1] == ["schedule"] and len(location) > 1:
+            # The form of a schedule is in the location, but not in the file.
+            model = _SCHEDULE_FORMS.get(str(location.pop(1)), model)
+    where += [str(part) for part in location]
+    return ": ".join([*where, _sentence(fault, model)])
+
+
+def _sentence(fault: ErrorDetails, model: type[_Strict]) -> str:
+    """What is wrong, in words that follow the key's name."""
+    match fault:
+        case {"type": "extra_forbidden"}:
+            return f"is not a key here; those that are: {', '.join(model.model_fields)}"
+        case {"type": "missing"}:
+            return "is missing"
+        case {"type": "literal_error", "loc": (*_, "word")}:
+            return 'must be "once" or a table such as { every = "1d", rounds = 8 }'
+        case {"type": "greater_than_equal", "ctx": {"ge": bound}}:
+            return f"must be at least {bound:,}"
+        case {"type": "less_than_equal", "ctx": {"le": bound}}:
+            return f"must be at most {bound:,}"
+        case _:
+            return fault["msg"].removeprefix("Value error, ")

@@ -41,7 +41,8 @@ from hubbub.sealing import SUITES
 # The CA lives as long as devices pin it; what it signs is renewed yearly, with a month to spare.
 _CA_DAYS: Final = 3650
 _CERTIFICATE_DAYS: Final = 397
-_HOST_NAME: Final = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9-]{0,62}\.?){1,8}")
+_LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST_NAME: Final = re.compile(rf"(?=.{{1,253}}\Z)(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
 _LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
 _PEM_END: Final = b"-----END PRIVATE KEY-----\n"

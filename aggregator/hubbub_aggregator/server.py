@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from hubbub.contract import Bundle
@@ -24,6 +24,7 @@ from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.services.admin import AdminService
 from hubbub_aggregator.services.catalog import CatalogService
 from hubbub_aggregator.services.estimate import EstimateService
+from hubbub_aggregator.services.health import HealthService
 from hubbub_aggregator.services.report import ReportService
 from hubbub_aggregator.store import Store, StoreError
 
@@ -54,7 +55,6 @@ class Aggregator:
         self._announcements = Announcements()
         self._committer = Committer(store, self._announcements, clock)
         intake = Intake(self._catalogue, keys, self._committer, self.counters, clock)
-        self._health = health.HealthServicer()
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="ticker", daemon=True)
 
@@ -70,20 +70,18 @@ class Aggregator:
         estimate_pb2_grpc.add_EstimateServiceServicer_to_server(estimates, self._private)
         estimate_pb2_grpc.add_AdminServiceServicer_to_server(admin, self._private)
         reflection.enable_server_reflection(_names(estimate_pb2), self._private)
+        health = HealthService((*_names(report_pb2), *_names(estimate_pb2)))
         for server in (self._public, self._private):
-            health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+            health_pb2_grpc.add_HealthServicer_to_server(health, server)
 
     def start(self) -> None:
         """Answer calls, from now on."""
         self._ticker.start()
         self._public.start()
         self._private.start()
-        for service in ("", *_names(report_pb2), *_names(estimate_pb2)):
-            self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
 
     def drain(self, grace: float) -> None:
         """Finish what is in hand, within `grace` seconds, and stop."""
-        self._health.enter_graceful_shutdown()
         self._stopping.set()
         self._announcements.end()
         for stopped in [self._public.stop(grace), self._private.stop(grace)]:
@@ -93,18 +91,29 @@ class Aggregator:
             self._ticker.join()
 
     def _tick(self) -> None:
+        failing = False
         while not self._stopping.wait(_TICK):
             try:
                 self.close_due_rounds()
-            except StoreError as error:
-                _log.error("cannot close a round now: %s", error)
+            except Exception as error:
+                # Whatever it is, later rounds must close too. One line for as long as it lasts.
+                if not failing:
+                    _log.error(
+                        "cannot close rounds now: %s",
+                        error,
+                        exc_info=not isinstance(error, StoreError),
+                    )
+                failing = True
+            else:
+                failing = False
 
     def close_due_rounds(self) -> None:
         """Close, and so publish, every round whose time is over. Raises StoreError."""
         now = self._clock()
         for digest, number in self._store.open_rounds():
-            metric = self._catalogue.by_digest[digest]
-            if metric.state(number, now) is RoundState.CLOSED:
+            # A process that shares the store, and started later, may know more metrics.
+            metric = self._catalogue.by_digest.get(digest)
+            if metric is not None and metric.state(number, now) is RoundState.CLOSED:
                 self._store.close_round(digest, number, now=now)
                 self._announcements.announce()
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -16,7 +17,20 @@ from pydantic_settings import (
 
 PREFIX: Final = "HUBBUB_"
 
-_Address = Annotated[str, Field(pattern=r"^(\[[^\]]+\]|[^:\[\]]+):[0-9]{1,5}$")]
+
+def _require_port(address: str) -> str:
+    port = address.rpartition(":")[2]
+    # gRPC would take it modulo 65,536.
+    if int(port) > 65_535:
+        raise PydanticCustomError("port", "A port is 0 to 65535, not {port}", {"port": port})
+    return address
+
+
+_Address = Annotated[
+    str,
+    Field(pattern=r"^(\[[^\]]+\]|[^:\[\]]+):[0-9]{1,5}$"),
+    AfterValidator(_require_port),
+]
 
 
 class SettingsError(Exception):

@@ -35,7 +35,7 @@ class ChangedDefinition(Exception):
         self.fields = tuple(fields)
         super().__init__(
             f"metric {metric!r} is signed already with another definition "
-            f"({', '.join(self.fields)} differ); give the changed question a new name"
+            f"(what differs: {', '.join(self.fields)}); give the changed question a new name"
         )
 
 
@@ -86,14 +86,25 @@ def _contract(definition: MetricDefinition, known: Metric | None, now: int) -> b
     mechanism = known.mechanism if definition.mechanism == AUTO else None
     after = _message(definition, before.schedule.starts, mechanism)
     if after.SerializeToString(deterministic=True) != known.contract:
-        fields = contract_pb2.Metric.DESCRIPTOR.fields
-        differing = [
-            field.name
-            for field in fields
-            if getattr(before, field.name) != getattr(after, field.name)
-        ]
-        raise ChangedDefinition(definition.name, differing)
+        raise ChangedDefinition(definition.name, _differing(before, after))
     return known.contract
+
+
+def _differing(before: contract_pb2.Metric, after: contract_pb2.Metric) -> list[str]:
+    """What differs, by the keys that metrics.toml has for it."""
+    keys = [
+        key
+        for key in ("question", "source", "epsilon", "schedule")
+        if getattr(before, key) != getattr(after, key)
+    ]
+    keys += [
+        key
+        for key in ("values", "other", "absent")
+        if getattr(before.domain, key) != getattr(after.domain, key)
+    ]
+    if before.WhichOneof("mechanism") != after.WhichOneof("mechanism"):
+        keys.append("mechanism")
+    return keys
 
 
 def _message(

@@ -324,10 +324,11 @@ class MetricHandle:
 def _budget(source: str, text: str) -> int:
     if not is_name(source):
         raise InvalidBudget(source, "a source is named by 1 to 64 of a-z, 0-9, '.', '_', '-'")
-    if not isinstance(text, str):
-        raise InvalidBudget(source, f'must be decimal text such as "4", not {type(text).__name__}')
     try:
         charge = Epsilon.parse(text).charge
+    except TypeError:
+        kind = type(text).__name__
+        raise InvalidBudget(source, f'must be decimal text such as "4", not {kind}') from None
     except ValueError as error:
         raise InvalidBudget(source, str(error)) from None
     if charge > MAX_CHARGE_PER_SOURCE:

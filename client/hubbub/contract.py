@@ -45,6 +45,7 @@ _HIDDEN: Final = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control characters and line ends
     r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of writing
     r"\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # invisible
+    r"\u115f\u1160\u2800\u3164\uffa0"  # letters and a braille cell that are blank
     r"\ue000-\uf8ff\U000e0000-\U000e007f\U000f0000-\U0010ffff]"  # no agreed meaning
 )
 # These are invisible too, but Persian, Hindi and composed emoji are spelled with them.

@@ -37,6 +37,7 @@ def page() -> None:
     """Lay the page out. What lives in the fragment comes again at every tick."""
     st.set_page_config(page_title="Hubbub", page_icon=str(_HERE / "icon.svg"), layout="centered")
     st.html(_HERE / "style.css")
+    st.html(markup.wordmark())
     above = st.container()
     tick = st.segmented_control(
         "Look again every",
@@ -105,7 +106,7 @@ def figures(estimates: Estimates) -> None:
     theme: Theme = st.context.theme.type or "light"
     st.vega_lite_chart(
         charts.rows(selection),
-        charts.specification(len(selection.values), theme),
+        charts.specification(len(selection.values), charts.domain(selection), theme),
         alt=charts.alternative(selection, estimates.level),
     )
     st.html(

@@ -1,9 +1,10 @@
 """The chart of a snapshot, as data: rows, a constant Vega-Lite specification, alternative text.
 
-Rows change with every snapshot and the specification does not, so the browser moves the marks
-instead of drawing the chart anew. Pure.
+Rows change with every snapshot and the specification seldom does, so the browser moves the
+marks instead of drawing the chart anew. Pure.
 """
 
+import math
 from functools import lru_cache
 from typing import Any, Final
 
@@ -77,9 +78,24 @@ def alternative(selection: Selection, probability: float) -> str:
     )
 
 
+def domain(selection: Selection) -> tuple[float, float]:
+    """Return the shares at the axis's ends: round ones, around zero and every interval.
+
+    Left to Vega it would be sought in the data, which come only after the first drawing.
+    """
+    low = min(0.0, *map(selection.low, selection.values))
+    high = max(0.0, *map(selection.high, selection.values))
+    # Half a power of ten, so small that there are 2 to 20 steps. Divided by rather than
+    # multiplied with, so that 0.05 is 0.05.
+    per_share = 2 * 10.0 ** -math.floor(math.log10(high - low))
+    return math.floor(low * per_share) / per_share, math.ceil(high * per_share) / per_share
+
+
 @lru_cache(maxsize=64)
-def specification(row_count: int, theme: Theme) -> dict[str, Any]:
+def specification(row_count: int, ends: tuple[float, float], theme: Theme) -> dict[str, Any]:
     """Return the Vega-Lite specification for so many rows; the same object every time.
+
+    `ends`: the shares at the axis's ends.
 
     Each row has its texts above and its marks below: zero line, interval with end caps taller
     than the point (so that one narrower than its point is still seen), point. A value that is
@@ -92,12 +108,13 @@ def specification(row_count: int, theme: Theme) -> dict[str, Any]:
         "config": {"view": {"stroke": None}},
         "encoding": {"y": _band(0)},
         "layer": [
+            _text_band(row_height, palette),
             _separator(palette),
             _zero_line(palette),
-            _whisker(palette),
-            _cap("low", palette),
-            _cap("high", palette),
-            _point(palette),
+            _whisker(ends, palette),
+            _cap("low", ends, palette),
+            _cap("high", ends, palette),
+            _point(ends, palette),
             _label(palette),
             _figures(palette),
         ],
@@ -115,13 +132,13 @@ def _band(position: float) -> dict[str, Any]:
     }
 
 
-def _share(field: str, palette: Palette) -> dict[str, Any]:
-    """Place something along the axis of shares, which the data and zero stretch."""
+def _share(field: str, ends: tuple[float, float], palette: Palette) -> dict[str, Any]:
+    """Place something along the axis of shares."""
     return {
         "field": field,
         "type": "quantitative",
         "title": None,
-        "scale": {"zero": True, "nice": True, "padding": 14},
+        "scale": {"domain": ends, "nice": False, "padding": 14},
         "axis": {
             "domain": False,
             "grid": True,
@@ -149,6 +166,24 @@ def _if_distinguishable(then: object, otherwise: object) -> dict[str, Any]:
     return {"condition": {"test": "datum.distinguishable", "value": then}, "value": otherwise}
 
 
+def _text_band(row_height: int, palette: Palette) -> dict[str, Any]:
+    """Cover the grid where texts stand, so that no line crosses them."""
+    return {
+        "mark": {
+            "type": "rule",
+            # Else its width would count as room to be left at both ends.
+            "clip": True,
+            "color": palette.paper,
+            "strokeWidth": row_height * _TEXT_ENDS,
+        },
+        "encoding": {
+            "x": {"value": 0},
+            "x2": {"value": "width"},
+            "y": _band(_TEXT_ENDS / 2),
+        },
+    }
+
+
 def _separator(palette: Palette) -> dict[str, Any]:
     return {
         "mark": {"type": "rule", "color": palette.grid},
@@ -163,11 +198,11 @@ def _zero_line(palette: Palette) -> dict[str, Any]:
     }
 
 
-def _whisker(palette: Palette) -> dict[str, Any]:
+def _whisker(ends: tuple[float, float], palette: Palette) -> dict[str, Any]:
     return {
         "mark": {"type": "rule", "strokeWidth": 2},
         "encoding": {
-            "x": _share("low", palette),
+            "x": _share("low", ends, palette),
             "x2": {"field": "high"},
             "y": _band(_MARKS),
             "color": _shade(palette),
@@ -175,11 +210,11 @@ def _whisker(palette: Palette) -> dict[str, Any]:
     }
 
 
-def _cap(field: str, palette: Palette) -> dict[str, Any]:
+def _cap(field: str, ends: tuple[float, float], palette: Palette) -> dict[str, Any]:
     return {
         "mark": {"type": "rule", "strokeWidth": 2},
         "encoding": {
-            "x": _share(field, palette),
+            "x": _share(field, ends, palette),
             "y": _band(_MARKS - _CAP),
             "y2": _band(_MARKS + _CAP),
             "color": _shade(palette),
@@ -187,11 +222,11 @@ def _cap(field: str, palette: Palette) -> dict[str, Any]:
     }
 
 
-def _point(palette: Palette) -> dict[str, Any]:
+def _point(ends: tuple[float, float], palette: Palette) -> dict[str, Any]:
     return {
         "mark": {"type": "point", "strokeWidth": 1.75, "opacity": 1},
         "encoding": {
-            "x": _share("estimate", palette),
+            "x": _share("estimate", ends, palette),
             "y": _band(_MARKS),
             "stroke": _shade(palette),
             "fill": _if_distinguishable(palette.accent, palette.paper),

@@ -9,11 +9,15 @@ from hubbub_dashboard.source import Estimates, Value
 from hubbub_dashboard.states import Status
 
 
+def wordmark() -> str:
+    """Whose page it is."""
+    return '<p class="hubbub wordmark">Hubbub</p>'
+
+
 def welcome() -> str:
     """Stands where the question will, as long as there is none."""
     return (
-        '<header class="hubbub"><h1>Hubbub</h1>'
-        '<p class="name">What the crowd says, not what anyone in it said.</p></header>'
+        '<header class="hubbub"><h1>What the crowd says, not what anyone in it said.</h1></header>'
     )
 
 
@@ -59,17 +63,23 @@ def notes(*sentences: str | None) -> str:
 
 @lru_cache(maxsize=64)
 def provenance(estimates: Estimates) -> str:
-    """What these figures rest on: mechanism, ε, contract, round, snapshot."""
-    facts = (
+    """What these figures rest on: mechanism, ε, contract, round, snapshot, influence."""
+    facts = [
         ("Mechanism", escape(estimates.mechanism)),
-        ("ε declared", escape(estimates.epsilon.declared)),
-        ("ε realised", escape(estimates.epsilon.realised)),
+        ("ε declared", _epsilon(estimates.epsilon.declared)),
+        ("ε realised", _epsilon(estimates.epsilon.realised)),
         ("Contract", f"<code>{estimates.digest.hex()[:16]}</code>…"),
         ("Round", text.count(estimates.round)),
         ("Snapshot", text.day_and_clock(estimates.as_of) if estimates.n else "none yet"),
-    )
+    ]
+    if estimates.n:
+        facts.append(("Influence", text.influence(estimates.values)))
     items = "".join(f"<div><dt>{name}</dt><dd>{fact}</dd></div>" for name, fact in facts)
     return f'<dl class="hubbub provenance">{items}</dl>'
+
+
+def _epsilon(decimal: str) -> str:
+    return f'<span title="{escape(decimal)}">{escape(text.short_epsilon(decimal))}</span>'
 
 
 @lru_cache(maxsize=64)
@@ -117,5 +127,5 @@ def _exact(share: float, shown: str) -> str:
 
 
 def _exact_interval(low: float, high: float, places: int) -> str:
-    lower = _exact(low, text.bare_percent(low, places))
+    lower = _exact(low, text.bare_low(low, places))
     return f"{lower} to {_exact(high, text.percent(high, places))}"

@@ -83,6 +83,8 @@ class Value:
     distinguishable: bool
     rank_low: int
     rank_high: int
+    influence: float
+    """How far one hostile report moves the estimate."""
 
 
 # Compared and hashed by identity: what is computed from a snapshot is kept under it, and
@@ -224,4 +226,5 @@ def _value(message: estimate_pb2.ValueEstimate) -> Value:
         distinguishable=message.distinguishable,
         rank_low=message.rank_low,
         rank_high=message.rank_high,
+        influence=message.influence,
     )

@@ -46,21 +46,33 @@ def no_metrics(address: str) -> Status:
     )
 
 
-def away(address: str, reading: Reading[Any], now: float) -> Status:
+def away(address: str, reading: Reading[Any], estimates: Estimates | None, now: float) -> Status:
     """The aggregator answered once, and does not now."""
     if reading.answered is None:
         silence = "has no answer about this round"
     else:
         silence = (
-            f"has not answered since {text.clock(reading.answered)} "
-            f"({text.age(now - reading.answered)} ago)"
+            f"last answered at {text.clock(reading.answered)} "
+            f"({text.age(now - reading.answered)} ago), and does not answer now"
         )
+    shown = f"{_last_known(estimates)} " if estimates is not None else ""
     return Status(
         Tone.AWAY,
         "Aggregator away",
-        f"The aggregator at {address} {silence}. What is shown is the last that was received; "
-        f"the page goes live again by itself.",
+        f"The aggregator at {address} {silence}. {shown}The page goes live again by itself.",
     )
+
+
+def _last_known(estimates: Estimates) -> str:
+    match estimates.state:
+        case RoundState.NOT_OPEN:
+            return "This round had not opened by then."
+        case RoundState.OPEN:
+            return "This round was still open: newer figures may exist."
+        case RoundState.CLOSED if estimates.n == 0:
+            return "This round had closed before any report came in."
+        case RoundState.CLOSED:
+            return "This round had closed: these figures are final."
 
 
 def of_round(estimates: Estimates) -> Status:
@@ -98,7 +110,7 @@ def status(
     if not metrics.value:
         return no_metrics(address)
     if metrics.failure:
-        return away(address, metrics, now)
+        return away(address, metrics, estimates.value, now)
     if estimates.failure or estimates.value is None:
-        return away(address, estimates, now)
+        return away(address, estimates, estimates.value, now)
     return of_round(estimates.value)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from decimal import Context, Decimal
 from typing import Final
 
 from hubbub_dashboard.source import Epsilon, Value
@@ -12,6 +13,13 @@ NOT_DISTINGUISHABLE: Final = "not distinguishable from zero"
 # A number and its unit stay on one line.
 _NARROW_SPACE: Final = "\u202f"
 _MINUS: Final = "\u2212"
+
+# A longer ε is rounded for reading.
+_EPSILON_DIGITS: Final = 7
+
+# Declared ε are cut at their 12th decimal: what lies above a round figure by no more than that
+# is not rounded up to the next.
+_TOLERANCE: Final = 1e-9
 
 
 def decimals(std_errors: Iterable[float]) -> int:
@@ -43,7 +51,24 @@ def bare_percent(share: float, places: int) -> str:
 
 def interval(low: float, high: float, places: int) -> str:
     """Write an interval of shares as "−0.4 to 2.1"."""
-    return f"{bare_percent(low, places)} to {bare_percent(high, places)}"
+    return f"{bare_low(low, places)} to {bare_percent(high, places)}"
+
+
+def bare_low(low: float, places: int) -> str:
+    """Write an interval's lower end, without the unit.
+
+    One below 0 that would round to 0 is rounded down instead: it must show that the interval
+    contains 0.
+    """
+    least = 10.0 ** -(places + 2)
+    return bare_percent(min(low, -least) if low < 0 else low, places)
+
+
+def influence(values: Sequence[Value]) -> str:
+    """Say how far one hostile report moves an estimate, to two digits."""
+    largest = max(value.influence for value in values)
+    places = max(0, 1 - math.floor(math.log10(100 * largest)))
+    return f"one hostile report moves an estimate by up to ±{percent(largest, places)}"
 
 
 def count(n: int) -> str:
@@ -81,15 +106,29 @@ def level(probability: float) -> str:
 
 
 def epsilon_in_words(epsilon: Epsilon) -> str:
-    """Say what one report can reveal, in likelihoods and in odds, rounded up."""
-    ratio = math.exp(float(epsilon.realised))
-    times = math.ceil(ratio * 100) / 100
-    sure = math.ceil(100 * ratio / (1 + ratio))
+    """Say what the declared ε lets one report reveal, in likelihoods and in odds, rounded up."""
+    ratio = math.exp(float(epsilon.declared))
+    times = f"{_up(ratio, 2):,.2f}".removesuffix(".00")
+    percentage = _up(100 * ratio / (1 + ratio), 1)
+    sure = f"{percentage:.1f}" if percentage < 100 else "more than 99.9"
     return (
-        f"A report is at most {times:.2f} times likelier under one answer than under any other: "
+        f"A report is at most {times} times likelier under one answer than under any other: "
         f"whoever sees it and thought an answer 50:50 can be at most {sure}{_NARROW_SPACE}% sure "
         f"afterwards."
     )
+
+
+def _up(number: float, places: int) -> float:
+    return math.ceil(number * 10.0**places - _TOLERANCE) / 10.0**places
+
+
+def short_epsilon(decimal: str) -> str:
+    """Write an ε, decimal text, as it is; or as "≈ 1.098612" if it has many digits."""
+    exact = Decimal(decimal)
+    rounded = Context(prec=_EPSILON_DIGITS).plus(exact)
+    if rounded == exact:
+        return decimal
+    return f"≈ {rounded.normalize():f}"
 
 
 def interval_meaning(probability: float, *, simultaneous: bool) -> str:

@@ -1,7 +1,9 @@
 """The operator's offline commands, as a person types them."""
 
 import json
+import os
 import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -41,6 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder where `keygen` and `sign` were run as the README says."""
     folder = tmp_path_factory.mktemp("operator")
     (folder / "metrics.toml").write_text(METRICS)
+    (folder / "faulty.toml").write_text(METRICS.replace("visits", "faulty").replace("ln 3", "ln 1"))
     for command in (("keygen", "keys/"), ("sign", "metrics.toml", "--keys", "keys/")):
         result = hubbub(*command, cwd=folder)
         assert (result.returncode, result.stderr) == (0, "")
@@ -140,7 +143,11 @@ def test_a_failed_signing_leaves_the_old_bundle(folder: Path) -> None:
         (("sign", "metrics.toml", "--keys", "nowhere/"), "cannot read nowhere/operator.pub"),
         (("sign", "metrics.toml", "--keys", "keys/", "-o", "metrics.toml"), "no bundle to go on"),
         (("certify", "nowhere.hubbub"), "nowhere.hubbub: No such file"),
-        (("certify", "metrics.toml"), "malformed"),
+        (
+            ("sign", "faulty.toml", "--keys", "keys/", "-o", "new"),
+            "faulty.toml: metric 'faulty': e",
+        ),
+        (("certify", "metrics.toml"), "metrics.toml: it is not a signed bundle"),
         (("certify", "metrics.hubbub", "--operator-key", "abc"), "64 hexadecimal digits"),
         (("demo", "--csv", "people.csv"), "--csv and --column go together"),
         (("demo", "--csv", "nowhere.csv", "--column", "x"), "nowhere.csv: No such file"),
@@ -163,3 +170,55 @@ def test_every_command_and_option_has_a_help_text() -> None:
     for command in ("keygen", "sign", "certify", "serve", "dashboard", "estimate", "close", "demo"):
         assert command in top.stdout
         assert hubbub(command, "--help", cwd=Path.cwd()).returncode == 0
+    assert "python -m hubbub record" in top.stdout
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"PYTHONIOENCODING": "latin-1"},
+        {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    ],
+    ids=["latin-1", "ascii"],
+)
+def test_a_terminal_that_cannot_show_epsilon_ends_no_command(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    for arguments in (
+        ("sign", "metrics.toml", "--keys", "keys/", "-o", "elsewhere.hubbub"),
+        ("certify", "metrics.hubbub"),
+    ):
+        result = subprocess.run(
+            [COMMAND, *arguments],
+            cwd=folder,
+            capture_output=True,
+            env={**os.environ, **environment},
+            check=False,
+        )
+        assert (result.returncode, result.stderr) == (0, b"")
+        assert rb"\u03b5" in result.stdout
+    result = subprocess.run(
+        [COMMAND, "demo", "--help"],
+        capture_output=True,
+        env={**os.environ, **environment},
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
+WITHOUT_THE_EXTRA = """
+import sys
+sys.modules["typer"] = None  # what an import finds missing
+from hubbub_aggregator.cli import main
+main()
+"""
+
+
+def test_an_install_without_the_extra_says_what_to_install() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT_THE_EXTRA], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 1
+    assert result.stderr == (
+        "hubbub: this command needs more than the device SDK: pip install 'hubbub[aggregator]'\n"
+    )

@@ -52,6 +52,49 @@ def test_an_unknown_column_names_those_there_are(table: Path) -> None:
         column_of(table, "shape", "1")
 
 
+def test_a_metric_is_named_after_its_column(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("Years of School,??,\n1,2,3\n4,5,6\n")
+    for column, name in (("Years of School", "years-of-school"), ("??", "column"), ("", "column")):
+        (metric,) = column_of(path, column, "1").definitions.metric
+        assert metric.name == name
+
+
+def test_cells_beyond_the_header_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("a,b\n1,2\n3,4,5\n6\n7,8,9,10\n")
+    assert column_of(path, "b", "1").answers["b"] == ["2", "4", None, "8"]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "2 rows have more cells than the header" in line
+    with pytest.raises(CommandError, match="has no column ''; it has a, b"):
+        column_of(path, "", "1")
+
+
+def test_a_column_of_very_many_values_is_remarked_on_or_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "people.csv"
+    for count in (200, 201):
+        path.write_text("\n".join(["id", *map(str, range(count))]))
+        column_of(path, "id", "1")
+    assert (
+        capsys.readouterr().err
+        == "hubbub: column 'id' has 201 distinct values: the table is long\n"
+    )
+    path.write_text("\n".join(["id", *map(str, range(65_537))]))
+    with pytest.raises(CommandError, match="65,537 distinct values; a metric has at most 65,536"):
+        column_of(path, "id", "1")
+
+
+def test_a_file_name_that_is_not_utf8_can_be_asked_about(table: Path) -> None:
+    odd = table.rename(table.with_name(os.fsdecode(b"n\xff.csv")))
+    (metric,) = column_of(odd, "colour", os.fsdecode(b"\xff")).definitions.metric
+    assert metric.question == "What is in column colour of n?.csv?"
+    assert metric.epsilon == "?"
+
+
 def test_a_headless_demo_counts_everybody_once(table: Path) -> None:
     result = subprocess.run(
         [COMMAND, "demo", "--headless", "--csv", str(table), "--column", "colour"],

@@ -94,7 +94,22 @@ def test_a_key_never_shows_in_its_repr(keys: Path) -> None:
     assert "private" not in repr(key)
 
 
-@pytest.mark.parametrize("host", ["", "under score!", "ü" * 70])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "",
+        "under score!",
+        "ü" * 70,
+        "a..b",
+        ".a",
+        "a.",
+        "-a",
+        "a-.b",
+        "*",
+        "a" * 64,
+        "a." * 127 + "b",
+    ],
+)
 def test_a_host_that_no_certificate_can_name_is_refused(tmp_path: Path, host: str) -> None:
     with pytest.raises(KeysError, match="neither a host name nor an IP address"):
         create_keys(tmp_path / "keys", [host], hybrid=False, now=NOW)

@@ -81,6 +81,7 @@ def bundle(operator: Operator) -> Bundle:
         make_metric("watched"),
         make_metric("crowded"),
         make_metric("empty"),
+        make_metric("silent"),
         make_metric("daily", periodic=rounds),
         make_metric("printed"),
         make_metric("future", starts=4_000_000_000),
@@ -168,7 +169,7 @@ def test_before_the_first_snapshot_there_are_no_figures(reader: Reader) -> None:
 
 
 def test_the_newest_round_with_a_snapshot_is_the_default(reader: Reader) -> None:
-    assert reader.get("daily").round == 1  # the newest that has opened
+    assert reader.get("daily").round == 1  # the newest that has begun
     reader.send("daily", STEP, round_number=0)
     assert reader.get("daily").round == 0
     reader.send("daily", STEP, round_number=1)
@@ -210,8 +211,8 @@ def test_bad_questions(reader: Reader, how: Any, code: grpc.StatusCode, text: st
 
 
 @pytest.mark.parametrize("how", [{"metric": "future"}, {"metric": "daily", "round": 3}], ids=str)
-def test_a_round_that_has_not_opened_cannot_be_closed(reader: Reader, how: Any) -> None:
-    with pytest.raises(grpc.RpcError, match="opened yet") as raised:
+def test_a_round_that_has_not_begun_cannot_be_closed(reader: Reader, how: Any) -> None:
+    with pytest.raises(grpc.RpcError, match="begun yet") as raised:
         reader.end(**{"name": how["metric"], **{k: v for k, v in how.items() if k != "metric"}})
     assert raised.value.code() is grpc.StatusCode.FAILED_PRECONDITION
 
@@ -307,6 +308,7 @@ class TestCommands:
         assert "n = 1,000" in text
         assert "respondents" in text
         assert "99 % intervals" in text
+        assert "std error" in text
         (poor,) = [line for line in text.splitlines() if line.startswith("poor")]
         assert poor.endswith("not distinguishable from zero")
 
@@ -328,6 +330,19 @@ class TestCommands:
             "round 0: is closed now, with 1,000 reports" in printed.run("close", "printed").stdout
         )
         assert "was closed before" in printed.run("close", "printed", "--round", "0").stdout
+
+    def test_a_round_closed_empty_waits_for_nothing(self, reader: Reader) -> None:
+        reader.end("silent")
+        text = reader.run("estimate", "silent").stdout
+        assert "no figures: the round closed without a report" in text
+        assert "needs 100" not in text
+
+    @pytest.mark.parametrize("command", ["estimate", "close"])
+    def test_a_round_beyond_all_rounds(self, printed: Reader, command: str) -> None:
+        run = printed.run(command, "printed", "--round", "9" * 23)
+        assert run.returncode == 2
+        assert "Traceback" not in run.stderr
+        assert "Invalid value for '--round'" in run.stderr
 
 
 @pytest.mark.parametrize("command", ["estimate", "close"])

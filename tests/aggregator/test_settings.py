@@ -45,6 +45,8 @@ def test_nested_names_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> Non
         ("threads = 0", "setting 'threads': input should be greater than or equal to 1"),
         ("publish.step = 0", "setting 'publish.step'"),
         ('listen = "7443"', "setting 'listen'"),
+        ('listen = "127.0.0.1:99999"', "setting 'listen': a port is 0 to 65535, not 99999"),
+        ('private_listen = "[::1]:65536"', "setting 'private_listen': a port is 0 to 65535"),
         ("threads = ", "is not TOML"),
     ],
 )

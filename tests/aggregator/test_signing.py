@@ -126,11 +126,12 @@ def test_auto_never_changes_a_known_mechanism(operator: Operator, tmp_path: Path
     [
         ("How do you rate", "How would you rate", "question"),
         ('source = "health"', 'source = "sport"', "source"),
-        ('"good"', '"fine"', "domain"),
+        ('"good"', '"fine"', "what differs: values"),
         ('epsilon = "1"', 'epsilon = "2"', "epsilon"),
-        ('"poor"]', '"poor"]\nmechanism = "optimised-unary"', "optimised_unary"),
+        ('"poor"]', '"poor"]\nmechanism = "optimised-unary"', "what differs: mechanism"),
         ('"poor"]', '"poor"]\nschedule = { every = "1d", rounds = 2 }', "schedule"),
-        ('"poor"]', '"poor"]\nabsent = "none"', "domain"),
+        ('"poor"]', '"poor"]\nabsent = "none"', "what differs: absent"),
+        ('"poor"]\nepsilon = "1"', '"sad"]\nepsilon = "2"', "what differs: epsilon, values"),
     ],
 )
 def test_a_changed_definition_under_a_known_name_is_refused(
@@ -157,11 +158,22 @@ def test_a_changed_definition_under_a_known_name_is_refused(
         ('"excellent", "good", "fair", "poor"', '"one"', InvalidContract, "2 to 65,536"),
         ('"excellent", "good"', '"good", "good"', InvalidContract, "twice"),
         ('"good"', '"a\\nb"', InvalidContract, "printable"),
+        ('"good"', '"\u3164"', InvalidContract, "printable"),
+        ('"good"', '"\u2800"', InvalidContract, "printable"),
+        ('"good"', '"\u115f\u1160\uffa0"', InvalidContract, "printable"),
         ('"good"', "1", DefinitionError, "values"),
         ('source = "health"', "", DefinitionError, "source: is missing"),
         ('source = "health"', 'sauce = "health"', DefinitionError, "is missing"),
-        ('"poor"]', '"poor"]\ncolour = "red"', DefinitionError, "colour: is not a key"),
-        ('"poor"]', '"poor"]\nschedule = "daily"', DefinitionError, "schedule"),
+        ('"poor"]', '"poor"]\ncolour = "red"', DefinitionError, "colour: is not a key.*: name, qu"),
+        ('"poor"]', '"poor"]\nonce = true', DefinitionError, "once: is not a key"),
+        ('"poor"]', '"poor"]\nschedule = { end = 1 }', DefinitionError, "end: .*: starts, ends$"),
+        ("[[metric]]", "port = 1\n[[metric]]", DefinitionError, "port: .*: endpoint, metric$"),
+        (
+            '"poor"]',
+            '"poor"]\nschedule = "daily"',
+            DefinitionError,
+            'must be "once" or a table such as { every = "1d", rounds = 8 }',
+        ),
         (
             '"poor"]',
             '"poor"]\nschedule = { every = "1y", rounds = 1 }',
@@ -169,7 +181,12 @@ def test_a_changed_definition_under_a_known_name_is_refused(
             "duration",
         ),
         ('"poor"]', '"poor"]\nschedule = { every = "1d" }', DefinitionError, "rounds: is missing"),
-        ('"poor"]', '"poor"]\nschedule = { every = "1d", rounds = 0 }', InvalidContract, "rounds"),
+        (
+            '"poor"]',
+            '"poor"]\nschedule = { every = "1d", rounds = 0 }',
+            DefinitionError,
+            "at least 1$",
+        ),
         ('"poor"]', '"poor"]\nschedule = { ends = "2030-01-01" }', DefinitionError, "time zone"),
         (
             '"poor"]',
@@ -196,6 +213,39 @@ def test_a_faulty_definition_is_refused_with_its_reason(
     assert before in METRIC
     with pytest.raises(error, match=message):
         signed(operator, tmp_path, METRIC.replace(before, after))
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (f"{{ every = 60, rounds = {10**22} }}", "rounds: must be at most 9,223,"),
+        ("{ every = 60, rounds = -1 }", "rounds: must be at least 1$"),
+        (f"{{ every = {10**19}, rounds = 1 }}", "every: must be at most 9,223,"),
+        (f"{{ every = 60, rounds = 1, grace = {10**19} }}", "grace: must be at most 9,223,"),
+        (f"{{ every = 60, rounds = 1, grace = {2**63 - 1} }}", "too far in the future"),
+        ("{ starts = 0001-01-01T00:00:00+14:00 }", "starts: must not be before 1970"),
+        ('{ starts = "9999-12-31T23:59:59-14:00" }', "too far in the future"),
+        ("[" * 3_000 + "]" * 3_000, "nested too deeply"),
+    ],
+    ids=lambda text: text[:40],
+)
+def test_a_schedule_beyond_all_bounds_is_refused(
+    operator: Operator, tmp_path: Path, written: str, message: str
+) -> None:
+    with pytest.raises((DefinitionError, InvalidContract), match=message):
+        signed(operator, tmp_path, f"{METRIC}schedule = {written}\n")
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["9" * 5_000, f'"{"9" * 5_000}"', "0x" + "f" * 5_000, "1e999999999", f"1e{10**25}", "9e-9999"],
+    ids=lambda text: text[:20],
+)
+def test_an_epsilon_beyond_all_bounds_is_refused(
+    operator: Operator, tmp_path: Path, written: str
+) -> None:
+    with pytest.raises((DefinitionError, InvalidContract), match=r"too many digits|decimal text"):
+        signed(operator, tmp_path, METRIC.replace('"1"', written))
 
 
 def test_two_metrics_of_one_name_are_refused(operator: Operator, tmp_path: Path) -> None:

@@ -293,6 +293,11 @@ class TestOpening:
             Store(location, writer=1, publish_step=STEP)
         assert "secret" not in str(raised.value)
 
+    def test_options_in_a_url_are_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(StoreUnavailable, match="takes no options"):
+            Store(f"sqlite:///{tmp_path}/s?mode=ro", writer=1, publish_step=STEP)
+        assert not list(tmp_path.iterdir())
+
     def test_as_a_url(self, tmp_path: Path) -> None:
         store = Store(f"sqlite:///{tmp_path}/by-url.sqlite3", writer=1, publish_step=STEP)
         assert store.location == str(tmp_path / "by-url.sqlite3")
@@ -304,6 +309,61 @@ class TestOpening:
     def test_leaves_nothing_but_the_store(self, store: Store, path: Path) -> None:
         store.close()
         assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+class TestLosingTheFile:
+    def test_nothing_is_counted_until_it_is_back(
+        self, store: Store, path: Path, digest: bytes
+    ) -> None:
+        aside, ids = path.with_name("aside"), fresh(STEP)
+        path.rename(aside)
+        for use in (
+            lambda: store.commit([batch(digest, ids)], now=NOW),
+            lambda: store.close_round(digest, 0, now=NOW),
+            store.open_rounds,
+        ):
+            with pytest.raises(StoreUnavailable, match="it is gone"):
+                use()
+        assert not path.exists()
+        aside.rename(path)
+        committed = store.commit([batch(digest, ids)], now=NOW)
+        assert committed.new[0] is not None
+        assert committed.new[0].all()
+
+    def test_another_file_is_not_written(self, store: Store, path: Path, digest: bytes) -> None:
+        path.rename(path.with_name("aside"))
+        path.write_bytes(b"another")
+        with pytest.raises(StoreUnavailable, match="another file has taken its place"):
+            store.commit([batch(digest, fresh(1))], now=NOW)
+        assert path.read_bytes() == b"another"
+
+    def test_a_commit_that_lost_it_half_way_counts_nothing(
+        self, store: Store, path: Path, digest: bytes
+    ) -> None:
+        aside, ids = path.with_name("aside"), fresh(STEP)
+
+        def lose(new: NDArray[np.bool_]) -> NDArray[np.int64]:
+            path.rename(aside)
+            return np.array([0, new.sum(), 0, 0])
+
+        with pytest.raises(StoreUnavailable, match="it is gone"):
+            store.commit([Batch(digest, 0, ids, lose)], now=NOW)
+        aside.rename(path)
+        committed = store.commit([batch(digest, ids)], now=NOW)
+        assert committed.new[0] is not None
+        assert committed.new[0].all()
+        assert n_published(store, digest) == STEP
+
+
+def test_rounds_are_listed_only_as_far_as_asked(path: Path, operator: Operator) -> None:
+    store = open_store(path)
+    store.adopt(make_bundle(operator, make_metric("daily", periodic=(60, 9, 0))))
+    digest = store.metrics()[0].digest
+    for number in range(5):
+        store.commit([batch(digest, fresh(STEP), number)], now=NOW)
+    assert store.rounds(digest, range(2, 4)) == {2: (False, STEP), 3: (False, STEP)}
+    assert store.rounds(digest, range(0)) == {}
+    store.close()
 
 
 def test_a_commit_is_flushed_to_the_disk(store: Store, path: Path) -> None:

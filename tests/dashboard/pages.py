@@ -70,7 +70,10 @@ def chromium() -> Iterator[Browser]:
 
 
 class Witness:
-    """Notes every request of a page to another host, and every error on its console."""
+    """Notes every request of a page to another host, and every error on its console.
+
+    What Vega warns of counts as an error.
+    """
 
     def __init__(self, page: Page, url: str) -> None:
         self._host = urlsplit(url).netloc
@@ -89,5 +92,5 @@ class Witness:
             self.elsewhere.append(url)
 
     def _hear(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
+        if message.type == "error" or message.text.startswith("WARN"):
             self.errors.append(f"{message.text} ({message.location})")

@@ -19,6 +19,7 @@ def make_value(label: str, estimate: float, *, error: float = 0.01) -> Value:
         distinguishable=estimate > 3 * error,
         rank_low=1,
         rank_high=2,
+        influence=0.000_43,
     )
 
 

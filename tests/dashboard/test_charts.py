@@ -7,6 +7,8 @@ from hubbub_dashboard.palette import PALETTES, Theme
 from hubbub_dashboard.selection import Order, select
 from tests.dashboard.snapshots import make_estimates, make_value
 
+ENDS = (-0.05, 0.65)
+
 
 def test_doubt_is_said_in_words_at_every_width() -> None:
     estimates = make_estimates(make_value("clear", 0.5), make_value("doubtful", -0.01))
@@ -20,13 +22,31 @@ def test_doubt_is_said_in_words_at_every_width() -> None:
     assert columns["estimate"] == [0.5, -0.01]
 
 
-def test_the_specification_does_not_depend_on_the_figures() -> None:
+def test_the_specification_stays_the_same_object() -> None:
     # Else the browser would draw the chart anew at every snapshot.
-    assert charts.specification(4, "light") is charts.specification(4, "light")
+    first, second = (charts.specification(4, ENDS, "light") for _ in range(2))
+    assert first is second
+
+
+@pytest.mark.parametrize(
+    ("estimates", "ends"),
+    [
+        # Intervals are 0.02 wide on each side.
+        ((0.58, 0.01), (-0.05, 0.6)),
+        ((0.585, 0.01), (-0.05, 0.65)),
+        ((0.5, 0.4), (0.0, 0.55)),
+        ((-0.05,), (-0.075, 0.0)),
+    ],
+)
+def test_the_axis_ends_at_round_shares_around_all_intervals(
+    estimates: tuple[float, ...], ends: tuple[float, float]
+) -> None:
+    values = [make_value(str(share), share) for share in estimates]
+    assert charts.domain(select(make_estimates(*values), Order.LISTED)) == ends
 
 
 def test_doubt_has_a_shape_of_its_own() -> None:
-    layers = charts.specification(4, "light")["layer"]
+    layers = charts.specification(4, ENDS, "light")["layer"]
     point = next(layer for layer in layers if layer["mark"]["type"] == "point")
     shape, fill = point["encoding"]["shape"], point["encoding"]["fill"]
     assert shape["condition"] == {"test": "datum.distinguishable", "value": "circle"}
@@ -36,7 +56,7 @@ def test_doubt_has_a_shape_of_its_own() -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_zero_line_is_drawn_in_ink(theme: Theme) -> None:
-    layers = charts.specification(4, theme)["layer"]
+    layers = charts.specification(4, ENDS, theme)["layer"]
     zero = [layer for layer in layers if layer["encoding"].get("x") == {"datum": 0}]
     assert [layer["mark"]["color"] for layer in zero] == [PALETTES[theme].ink]
 

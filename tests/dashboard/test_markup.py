@@ -4,7 +4,7 @@ import re
 
 from hubbub_dashboard import markup, text
 from hubbub_dashboard.selection import Order, select
-from hubbub_dashboard.source import Epsilon, RoundState
+from hubbub_dashboard.source import RoundState
 from hubbub_dashboard.states import Status, Tone, of_round
 from tests.dashboard.snapshots import make_estimates, make_value
 
@@ -13,9 +13,7 @@ NOW = 1_000_000_003.0
 
 
 def test_everything_from_outside_is_escaped() -> None:
-    estimates = make_estimates(
-        make_value(HOSTILE, 0.5), mechanism=HOSTILE, epsilon=Epsilon(HOSTILE, HOSTILE)
-    )
+    estimates = make_estimates(make_value(HOSTILE, 0.5), mechanism=HOSTILE)
     status = Status(Tone.LIVE, HOSTILE, HOSTILE)
     for html in (
         markup.heading(HOSTILE, HOSTILE),
@@ -71,8 +69,14 @@ def test_before_the_first_snapshot_no_count_and_no_time() -> None:
 
 
 def test_provenance_names_what_figures_rest_on() -> None:
-    html = markup.provenance(make_estimates(round=3, state=RoundState.CLOSED))
-    for fact in ("randomised-response", "0.999999999999999999", "0001020304050607", ">3<"):
+    html = markup.provenance(make_estimates(make_value("a", 0.5), round=3, state=RoundState.CLOSED))
+    for fact in (
+        "randomised-response",
+        "0.999999999999999999",
+        "0001020304050607",
+        ">3<",
+        "±0.043",
+    ):
         assert fact in html
 
 

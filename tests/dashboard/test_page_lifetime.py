@@ -50,7 +50,7 @@ def test_a_page_left_open_follows_its_aggregator(tmp_path: Path, browser: Browse
             aggregator.kill()
 
         expect_state(page, "Aggregator away")
-        expect(page.locator(".hubbub.status")).to_contain_text("has not answered since")
+        expect(page.locator(".hubbub.status")).to_contain_text("does not answer now")
         expect(page.locator(".hubbub .facts")).to_contain_text("1,000 reports")
         expect_shares(page, last)
 

@@ -66,7 +66,21 @@ def test_closed(n: int, said: str) -> None:
 def test_away_says_since_when() -> None:
     found = status(failed(METRICS, answered=NOW - 30), answered(make_estimates()))
     assert (found.tone, found.word) == (Tone.AWAY, "Aggregator away")
-    assert "since 01:47:10 UTC (30 s ago)" in found.sentence
+    assert "last answered at 01:47:10 UTC (30 s ago), and does not answer now" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("state", "n", "said"),
+    [
+        (RoundState.NOT_OPEN, 0, "had not opened"),
+        (RoundState.OPEN, 7, "newer figures may exist"),
+        (RoundState.CLOSED, 0, "before any report"),
+        (RoundState.CLOSED, 7, "final"),
+    ],
+)
+def test_away_still_says_where_the_round_stood(state: RoundState, n: int, said: str) -> None:
+    estimates = answered(make_estimates(state=state, n=n))
+    assert said in status(failed(METRICS, answered=NOW - 30), estimates).sentence
 
 
 def test_away_when_only_the_estimates_fail() -> None:

@@ -1,5 +1,7 @@
 """Digits are cut to the error, signs and units survive, sentences hold in their limits."""
 
+from dataclasses import replace
+
 import pytest
 
 from hubbub_dashboard import text
@@ -47,6 +49,29 @@ def test_interval_shows_both_ends() -> None:
     assert text.interval(-0.004, 0.021, 1) == "\u22120.4 to 2.1"
 
 
+@pytest.mark.parametrize(
+    ("low", "places", "shown"),
+    [
+        (-0.004, 0, "\u22121"),
+        (-1e-12, 2, "\u22120.01"),
+        (-0.014, 0, "\u22121"),
+        (-0.026, 0, "\u22123"),
+        (0.0, 0, "0"),
+        (0.004, 0, "0"),
+    ],
+)
+def test_a_lower_end_below_zero_is_seen_to_be(low: float, places: int, shown: str) -> None:
+    assert text.bare_low(low, places) == shown
+
+
+@pytest.mark.parametrize(
+    ("influence", "shown"), [(0.000_432_8, "0.043"), (0.012, "1.2"), (0.5, "50")]
+)
+def test_influence_keeps_two_digits(influence: float, shown: str) -> None:
+    said = text.influence([replace(make_value("a", 0.5), influence=influence)])
+    assert said.endswith(f"by up to ±{shown}\u202f%")
+
+
 def test_numbers() -> None:
     assert text.count(1_234_567) == "1,234,567"
     assert text.rank(1, 1) == "1"
@@ -65,11 +90,31 @@ def test_age(seconds: float, shown: str) -> None:
     assert text.age(seconds) == shown
 
 
-def test_epsilon_in_words_rounds_up() -> None:
-    # e = 2.7183, e/(1 + e) = 0.7311.
-    said = text.epsilon_in_words(Epsilon("1", "1"))
-    assert "at most 2.72 times" in said
-    assert "at most 74\u202f% sure" in said
+@pytest.mark.parametrize(
+    ("declared", "times", "sure"),
+    [
+        ("1", "2.72", "73.2"),  # e = 2.7183, e/(1 + e) = 0.7311
+        ("1.098612288669", "3", "75.0"),  # ln 3, as it is declared
+        ("8", "2,980.96", "more than 99.9"),
+    ],
+)
+def test_epsilon_in_words_rounds_the_declared_up(declared: str, times: str, sure: str) -> None:
+    said = text.epsilon_in_words(Epsilon(declared, "0.5"))
+    assert f"at most {times} times" in said
+    assert f"at most {sure}\u202f% sure" in said
+
+
+@pytest.mark.parametrize(
+    ("decimal", "shown"),
+    [
+        ("1", "1"),
+        ("0.000000000001", "0.000000000001"),
+        ("1.098612288669", "≈ 1.098612"),
+        ("0.999999999999999999", "≈ 1"),
+    ],
+)
+def test_a_long_epsilon_is_rounded_for_reading(decimal: str, shown: str) -> None:
+    assert text.short_epsilon(decimal) == shown
 
 
 def test_the_intervals_meaning_names_how_they_hold() -> None:

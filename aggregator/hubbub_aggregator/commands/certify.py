@@ -15,7 +15,7 @@ from hubbub.contract import (
     read_metric,
     require_proof,
 )
-from hubbub.errors import PrivacyNotProved
+from hubbub.errors import InvalidContract, MalformedBundle, PrivacyNotProved
 from hubbub.exact import charge_text, upper_text
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.text_table import text_table
@@ -43,8 +43,13 @@ def certify(
     Exits with status 1 if any metric reveals more than it declares, or more than any may.
     """
     data = bundle.read_bytes()
-    content = read_bundle(open_envelope(data).bundle)
-    metrics = [read_metric(contract) for contract in content.contracts]
+    try:
+        content = read_bundle(open_envelope(data).bundle)
+        metrics = [read_metric(contract) for contract in content.contracts]
+    except MalformedBundle as error:
+        raise CommandError(f"{bundle}: {error.reason}; is it a signed bundle?") from None
+    except InvalidContract as error:
+        raise CommandError(f"{bundle}: {error}") from None
     refusals = [refusal for metric in metrics if (refusal := _refusal(metric)) is not None]
     # A metric whose thresholds prove nothing at all has no figures to show.
     proofs = [proof for metric in metrics if (proof := _proof(metric)) is not None]

@@ -6,6 +6,7 @@ import typer
 
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_aggregator.commands.private_call import (
+    MAX_ROUND,
     TIMEOUT,
     AggregatorOption,
     KeysOption,
@@ -18,12 +19,17 @@ def close(
     metric: Annotated[str, typer.Argument(help="The metric's name.")],
     round_number: Annotated[
         int | None,
-        typer.Option("--round", min=0, help="Which round; without it the newest that has opened."),
+        typer.Option(
+            "--round",
+            min=0,
+            max=MAX_ROUND,
+            help="Which round; without it the newest that has begun.",
+        ),
     ] = None,
     aggregator: AggregatorOption = DEFAULT_ADDRESS,
     keys: KeysOption = None,
 ) -> None:
-    """Close a round for good: it takes no more reports, and all it holds is published."""
+    """Close a round for good, and publish all it holds."""
     request = estimate_pb2.CloseRoundRequest(metric=metric, round=round_number)
     with private_listener(aggregator, keys) as channel:
         answer = estimate_pb2_grpc.AdminServiceStub(channel).CloseRound(request, timeout=TIMEOUT)

@@ -40,7 +40,7 @@ def demo(
     column: Annotated[str | None, typer.Option(help="The column whose cells they answer.")] = None,
     epsilon: Annotated[str, typer.Option(help="ε of a report on --column.")] = "1",
 ) -> None:
-    """Turn every row of a table into a device, collect from all of them, and compare.
+    """Turn every row of a table into a device, collect, and compare.
 
     Without --csv: 20,190 person-years of the RAND Health Insurance Experiment, three
     questions each. Exits with status 1 if a report was lost or counted twice.

@@ -13,6 +13,7 @@ import typer
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands.private_call import (
+    MAX_ROUND,
     TIMEOUT,
     AggregatorOption,
     KeysOption,
@@ -64,7 +65,12 @@ def estimate(
     *,
     round_number: Annotated[
         int | None,
-        typer.Option("--round", min=0, help="Which round; without it the newest with reports."),
+        typer.Option(
+            "--round",
+            min=0,
+            max=MAX_ROUND,
+            help="Which round; without it the newest with reports.",
+        ),
     ] = None,
     target: Annotated[
         EstimateTarget,
@@ -79,7 +85,7 @@ def estimate(
     aggregator: AggregatorOption = DEFAULT_ADDRESS,
     keys: KeysOption = None,
 ) -> None:
-    """Print the unbiased estimates of a metric, and how sure they are."""
+    """Print a metric's estimates, and how sure they are."""
     if not 0 < level < 1:
         raise CommandError(f"--level is between 0 and 1, for example 0.95, not {level:g}")
     request = estimate_pb2.GetEstimatesRequest(
@@ -135,11 +141,7 @@ def _table(report: dict[str, Any], answer: estimate_pb2.Estimates) -> str:
     title = f"{report['metric']}, round {report['round']} ({state})"
     law = f"{report['mechanism']}, ε = {epsilon['declared']} (realised {epsilon['realised']})"
     if not report["n"]:
-        return (
-            f"{title}\n{law}\n"
-            f"no figures yet: the first snapshot needs {answer.publish_step:,} reports, "
-            f"or the round's end"
-        )
+        return f"{title}\n{law}\n{_no_figures(answer)}"
     n, level = report["n"], f"{100 * report['level']:g} %"
     influence = report["values"][0]["influence"]
     return "\n".join(
@@ -148,11 +150,20 @@ def _table(report: dict[str, Any], answer: estimate_pb2.Estimates) -> str:
             law,
             f"{_AMONG[report['target']]} ({report['target']}), unbiased; {level} intervals",
             "",
-            text_table(("value", "share", "± error", "low", "high", ""), _rows(report)),
+            text_table(("value", "share", "std error", "low", "high", ""), _rows(report)),
             "",
             f"Each interval holds for its value alone. One hostile report moves a share by up to "
             f"{_percent(influence, _decimals(influence))}.",
         )
+    )
+
+
+def _no_figures(answer: estimate_pb2.Estimates) -> str:
+    if answer.state == estimate_pb2.ROUND_STATE_CLOSED:
+        return "no figures: the round closed without a report"
+    return (
+        f"no figures yet: the first snapshot needs {answer.publish_step:,} reports, "
+        f"or the round's end"
     )
 
 

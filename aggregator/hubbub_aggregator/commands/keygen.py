@@ -31,7 +31,7 @@ def keygen(
         bool, typer.Option("--new-certificate", help="Only renew the certificates.")
     ] = False,
 ) -> None:
-    """Make the operator's key, a sealing key, a private CA and the server's certificate.
+    """Make the operator's keys, a private CA and its certificates.
 
     Keep operator.key offline: only `hubbub sign` needs it. Private files get mode 0600, and
     none is ever overwritten.

@@ -11,6 +11,9 @@ import typer
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.connection import open_channel
 
+# What a round's number can be asked for; the aggregator says which ones there are.
+MAX_ROUND: Final = (1 << 63) - 1
+
 # The slowest answer is an estimate of 65,536 values, well below. Seconds.
 TIMEOUT: Final = 30.0
 

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from hubbub.contract import Bundle
-from hubbub.errors import BundleError
+from hubbub.errors import BundleError, InvalidContract, MalformedBundle
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.definitions import read_definitions
 from hubbub_aggregator.keys import load_opening_keys, load_signing_key, read_operator_key
-from hubbub_aggregator.signing import sign_definitions
+from hubbub_aggregator.signing import ChangedDefinition, sign_definitions
 
 
 def sign(
@@ -32,16 +32,21 @@ def sign(
     operator_key = read_operator_key(keys)
     previous = _previous(output, operator_key)
     authority = keys / "ca.crt"
-    signed = sign_definitions(
-        read_definitions(definitions),
-        operator=load_signing_key(keys),
-        sealing_keys=[key.sealing_key for key in load_opening_keys(keys).values()],
-        certificate_authority=authority.read_bytes() if authority.exists() else b"",
-        previous=previous,
-        now=int(time.time()),
-    )
-    # The same check that devices make: nothing is written that they would refuse.
-    bundle = Bundle.verify(signed, operator_key=operator_key)
+    try:
+        signed = sign_definitions(
+            read_definitions(definitions),
+            operator=load_signing_key(keys),
+            sealing_keys=[key.sealing_key for key in load_opening_keys(keys).values()],
+            certificate_authority=authority.read_bytes() if authority.exists() else b"",
+            previous=previous,
+            now=int(time.time()),
+        )
+        # The same check that devices make: nothing is written that they would refuse.
+        bundle = Bundle.verify(signed, operator_key=operator_key)
+    except (InvalidContract, ChangedDefinition) as error:
+        raise CommandError(f"{definitions}: {error}") from None
+    except MalformedBundle as error:
+        raise CommandError(f"{definitions} makes no valid bundle: {error.reason}") from None
     _replace(output, signed)
     print(f"{output}: revision {bundle.revision}, {len(bundle.metrics)} metrics")
     for metric in bundle.metrics.values():

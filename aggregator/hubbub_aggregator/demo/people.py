@@ -1,12 +1,15 @@
 """The demo's people: a table whose every row becomes a device with its true answers."""
 
 import csv
+import re
+import sys
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from hubbub.limits import MAX_VALUES
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.definitions import Definitions, MetricDefinition, read_definitions
 
@@ -16,6 +19,8 @@ _EXAMPLES: Final = (
     Path(sysconfig.get_path("data")) / "share" / "hubbub" / "examples",
 )
 _NO_ANSWER: Final = "(no answer)"
+# More values than anybody reads through in a terminal.
+_MANY_VALUES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +79,42 @@ def column_of(path: Path, column: str, epsilon: str) -> People:
     if not rows or column not in rows[0]:
         known = ", ".join(filter(None, rows[0])) if rows else ""
         raise CommandError(f"{path} has no column {column!r}; it has {known or 'none with rows'}")
+    surplus = sum(None in row for row in rows)
+    if surplus:
+        _remark(f"{path}: {surplus:,} rows have more cells than the header, which are left out")
     cells = [row[column].strip() for row in rows]
     values = sorted(set(cells) - {""}, key=_natural)
+    if len(values) > MAX_VALUES:
+        raise CommandError(
+            f"column {column!r} of {path} has {len(values):,} distinct values; a metric has at "
+            f"most {MAX_VALUES:,}"
+        )
+    if len(values) > _MANY_VALUES:
+        _remark(f"column {column!r} has {len(values):,} distinct values: the table is long")
     metric = MetricDefinition(
-        name="demo.column",
-        question=f"What is in column {column} of {path.name}?",
+        name=_metric_name(column),
+        question=_encodable(f"What is in column {column} of {path.name}?"),
         source="demo",
         values=values,
         absent=_NO_ANSWER if "" in cells else "",
-        epsilon=epsilon,
+        epsilon=_encodable(epsilon),
     )
     return People(Definitions(metric=[metric]), {metric.name: [cell or None for cell in cells]})
+
+
+def _metric_name(column: str) -> str:
+    """The column's name with a "-" for whatever a metric's name cannot have."""
+    name = re.sub(r"[^a-z0-9._-]", "-", column.strip().lower())[:64]
+    return name if re.search(r"[a-z0-9]", name) else "column"
+
+
+def _encodable(text: str) -> str:
+    """The text with a "?" for each byte of a command line that was not UTF-8."""
+    return text.encode(errors="replace").decode()
+
+
+def _remark(text: str) -> None:
+    print(f"hubbub: {text}", file=sys.stderr)
 
 
 def _natural(cell: str) -> tuple[bool, float, str]:
@@ -95,15 +125,15 @@ def _natural(cell: str) -> tuple[bool, float, str]:
         return True, 0.0, cell
 
 
-def _read(path: Path) -> list[dict[str, str]]:
+def _read(path: Path) -> list[dict[str | None, Any]]:
+    """The rows by column; the cells that no column's name stands above are under None."""
     try:
         # utf-8-sig: spreadsheets put a mark before the first column's name.
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = file.readline()
             file.seek(0)
             delimiter = max(",;\t", key=header.count)
-            # Cells that no column's name stands above are of no use here.
-            return list(csv.DictReader(file, delimiter=delimiter, restkey="", restval=""))
+            return list(csv.DictReader(file, delimiter=delimiter, restval=""))
     except UnicodeDecodeError:
         raise CommandError(f"{path} is not UTF-8 text") from None
     except csv.Error as error:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import grpc
 
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
-from hubbub_aggregator.catalogue import Catalogue, RoundState
+from hubbub_aggregator.catalogue import Catalogue
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.refusals import Refused, answering
 from hubbub_aggregator.services.lookup import find_metric, require_round
@@ -36,17 +36,19 @@ class AdminService(estimate_pb2_grpc.AdminServiceServicer):
     ) -> estimate_pb2.CloseRoundResponse:
         metric = find_metric(self._catalogue, request.metric)
         now = self._clock()
-        newest = metric.newest_opened(now)
+        newest = metric.newest_begun(now)
         number = request.round if request.HasField("round") else newest
         if number is None:
             raise Refused(
                 grpc.StatusCode.FAILED_PRECONDITION,
-                f"no round of metric {request.metric!r} has opened yet",
+                f"no round of metric {request.metric!r} has begun yet",
             )
-        if metric.state(require_round(metric, number), now) is RoundState.NOT_OPEN:
+        # Reports may come before, from devices whose clocks are fast; that is no reason to
+        # end a round which for everybody else is still to come.
+        if now < metric.begins(require_round(metric, number)):
             raise Refused(
                 grpc.StatusCode.FAILED_PRECONDITION,
-                f"round {number} of metric {request.metric!r} has not opened yet",
+                f"round {number} of metric {request.metric!r} has not begun yet",
             )
         closed = self._store.close_round(metric.digest, number, now=now)
         self._announcements.announce()

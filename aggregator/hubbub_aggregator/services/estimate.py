@@ -25,6 +25,9 @@ DEFAULT_LEVEL: Final = 0.95
 # Each watcher holds a handler thread of the private listener; half of them stay free.
 MAX_WATCHERS: Final = PRIVATE_THREADS // 2
 
+# The newest rounds of a metric that a list holds: of a million, all would not fit a message.
+MAX_ROUNDS_LISTED: Final = 100
+
 # How often a watcher looks whether its caller is still there, seconds.
 _LOOK: Final = 1.0
 
@@ -149,7 +152,7 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
     def _default_round(self, metric: CataloguedMetric) -> int:
         newest = self._store.newest_published(metric.digest)
         if newest is None:
-            newest = metric.newest_opened(self._clock())
+            newest = metric.newest_begun(self._clock())
         return newest or 0
 
     def _read(self, question: _Question) -> tuple[RoundState, Snapshot | None]:
@@ -187,9 +190,10 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
         )
 
     def _summary(self, metric: CataloguedMetric) -> estimate_pb2.MetricSummary:
-        newest = metric.newest_opened(self._clock())
-        opened = range(0 if newest is None else newest + 1)
-        known = self._store.rounds(metric.digest)
+        newest = metric.newest_begun(self._clock())
+        end = 0 if newest is None else newest + 1
+        begun = range(max(0, end - MAX_ROUNDS_LISTED), end)
+        known = self._store.rounds(metric.digest, begun)
         return estimate_pb2.MetricSummary(
             name=metric.metric.name,
             digest=metric.digest,
@@ -199,7 +203,7 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
             epsilon=_epsilon(metric),
             values=metric.metric.domain.labels,
             listed=metric.listed,
-            rounds=[self._round_summary(metric, number, known.get(number)) for number in opened],
+            rounds=[self._round_summary(metric, number, known.get(number)) for number in begun],
         )
 
     def _round_summary(

@@ -82,6 +82,8 @@ def _sqlite_path(location: str) -> Path:
         raise StoreUnavailable(
             url.render_as_string(), "this version keeps reports in an SQLite file only"
         )
+    if url.query:
+        raise StoreUnavailable(url.render_as_string(), "a store's URL takes no options after a ?")
     return Path(url.database).absolute()
 
 

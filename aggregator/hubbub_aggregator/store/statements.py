@@ -75,7 +75,7 @@ class Statements:
         self.rounds = (
             select(round_.c.number, round_.c.closed_at, snapshot.c.n)
             .select_from(with_snapshots)
-            .where(of_metric)
+            .where(of_metric & round_.c.number.between(bindparam("first"), bindparam("last")))
         )
         self.open_rounds = select(round_.c.digest, round_.c.number).where(
             round_.c.closed_at.is_(None)

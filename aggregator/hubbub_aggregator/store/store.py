@@ -5,20 +5,23 @@ new, what they add to the tally, and, when it is due, the snapshot that readers 
 here returns a count that is not in a snapshot.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from hubbub.contract import Bundle, Metric
 from hubbub_aggregator.store import contracts
 from hubbub_aggregator.store.engine import WRITES, open_engine, translated
 from hubbub_aggregator.store.errors import StoreDamaged
+from hubbub_aggregator.store.identity import FileIdentity
 from hubbub_aggregator.store.statements import Statements
 from hubbub_aggregator.tally import Counts, Tally
 
@@ -100,21 +103,33 @@ class Store:
         self._writer = writer
         self._publish_step = publish_step
         self.location: Final = str(self._engine.url.database)
+        self._file = FileIdentity(Path(self.location))
 
     def close(self) -> None:
         self._engine.dispose()
+
+    @contextmanager
+    def _transaction(self, engine: Engine) -> Generator[Connection]:
+        """A transaction for the body, on the very file that was opened. Raises StoreError."""
+        with translated(self.location):
+            # Before, since a new connection would make an empty file where none is; after,
+            # since nothing may be acknowledged that went to a file which has no name any more.
+            self._file.require()
+            with engine.begin() as connection:
+                yield connection
+                self._file.require()
 
     def adopt(self, bundle: Bundle) -> None:
         """Put a verified bundle in force, and remember its metrics for ever.
 
         Raises ForeignOperator, LowerRevision or ChangedContract, having changed nothing.
         """
-        with translated(self.location), self._writing.begin() as connection:
+        with self._transaction(self._writing) as connection:
             contracts.adopt(connection, bundle)
 
     def metrics(self) -> list[Metric]:
         """Every metric that any bundle has listed, by name."""
-        with translated(self.location), self._engine.begin() as connection:
+        with self._transaction(self._engine) as connection:
             return contracts.metrics(connection, self.location)
 
     # Counting
@@ -125,7 +140,7 @@ class Store:
         When this returns, what it says is durable. Raises StoreError, having counted nothing.
         `now` dates the snapshots it may take.
         """
-        with translated(self.location), self._writing.begin() as connection:
+        with self._transaction(self._writing) as connection:
             new: list[NDArray[np.bool_] | None] = []
             published = False
             for batch in batches:
@@ -143,7 +158,7 @@ class Store:
 
     def close_round(self, digest: bytes, number: int, *, now: float) -> Closed:
         """Take no more reports, publish what there is, and forget the ids. Idempotent."""
-        with translated(self.location), self._writing.begin() as connection:
+        with self._transaction(self._writing) as connection:
             standing = self._standing(connection, digest, number)
             if standing.closed:
                 return Closed(standing.shown, closed_now=False)
@@ -224,19 +239,25 @@ class Store:
 
     def open_rounds(self) -> list[tuple[bytes, int]]:
         """Digest and number of every round that was sent a report and is not closed."""
-        with translated(self.location), self._engine.begin() as connection:
+        with self._transaction(self._engine) as connection:
             rows = connection.execute(self._statements.open_rounds)
             return [(row.digest, row.number) for row in rows]
 
-    def rounds(self, digest: bytes) -> dict[int, tuple[bool, int]]:
-        """For every round with a row: whether it is closed, and n of its newest snapshot."""
-        with translated(self.location), self._engine.begin() as connection:
-            rows = connection.execute(self._statements.rounds, {"digest": digest})
+    def rounds(self, digest: bytes, among: range) -> dict[int, tuple[bool, int]]:
+        """For every round `among` these with a row: whether it is closed, n of its snapshot.
+
+        `among` has step 1.
+        """
+        with self._transaction(self._engine) as connection:
+            rows = connection.execute(
+                self._statements.rounds,
+                {"digest": digest, "first": among.start, "last": among.stop - 1},
+            )
             return {row.number: (row.closed_at is not None, row.n or 0) for row in rows}
 
     def newest_published(self, digest: bytes) -> int | None:
         """The last round that has a snapshot."""
-        with translated(self.location), self._engine.begin() as connection:
+        with self._transaction(self._engine) as connection:
             newest: int | None = connection.execute(
                 self._statements.newest_published, {"digest": digest}
             ).scalar_one()
@@ -244,7 +265,7 @@ class Store:
 
     def published(self, digest: bytes, number: int) -> Published | None:
         """What readers may know of a round; None: nobody sent it a report or closed it."""
-        with translated(self.location), self._engine.begin() as connection:
+        with self._transaction(self._engine) as connection:
             row = connection.execute(
                 self._statements.published, {"digest": digest, "number": number}
             ).one_or_none()

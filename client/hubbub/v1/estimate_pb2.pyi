@@ -120,7 +120,7 @@ class MetricSummary(_message.Message):
     def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def rounds(self) -> _containers.RepeatedCompositeFieldContainer[Global___RoundSummary]:
-        """Rounds that have opened, oldest first."""
+        """Rounds that have begun, oldest first; of many, the newest 100."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class GetEstimatesRequest(_message.Message):
     LEVEL_FIELD_NUMBER: _builtins.int
     metric: _builtins.str
     round: _builtins.int
-    """Without it: the newest round that has a snapshot, else the newest that has opened."""
+    """Without it: the newest round that has a snapshot, else the newest that has begun."""
     target: Global___Target.ValueType
     """Default: respondents."""
     level: _builtins.float
@@ -463,7 +463,7 @@ class CloseRoundRequest(_message.Message):
     ROUND_FIELD_NUMBER: _builtins.int
     metric: _builtins.str
     round: _builtins.int
-    """Without it: the newest round that has opened."""
+    """Without it: the newest round that has begun."""
     def __init__(
         self,
         *,

@@ -1,6 +1,5 @@
 """The client: what an app holds. Construction may raise; after that nothing ever does."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +7,7 @@ from functools import partial
 from os import PathLike, fsdecode
 from typing import Final, NamedTuple, Self, cast
 
-from hubbub import forks, randomness
+from hubbub import forks, log, randomness
 from hubbub.contract import Bundle, Metric, is_name, operator_key_bytes, read_metric
 from hubbub.errors import (
     BadSignature,
@@ -23,9 +22,6 @@ from hubbub.limits import MAX_CHARGE_PER_SOURCE, REPORT_ID_BYTES
 from hubbub.outcome import Outcome
 from hubbub.transport import GrpcTransport, Transport, is_loopback
 from hubbub.upload import Uploader
-
-log = logging.getLogger("hubbub")
-log.addHandler(logging.NullHandler())
 
 # How long closing may wait for a report that is under way.
 _CLOSE_SECONDS: Final = 2.0

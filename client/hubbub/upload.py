@@ -4,19 +4,16 @@ Nothing here depends on what a report says: when it is sent follows from chance 
 network alone.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from hubbub import forks
+from hubbub import forks, log
 from hubbub.contract import Bundle
 from hubbub.ledger import Entry, Ledger, Status
 from hubbub.randomness import Source
 from hubbub.transport import Refused, Transport
-
-log = logging.getLogger("hubbub")
 
 # A first report leaves within this many seconds, at a moment drawn by chance.
 FIRST_WITHIN: Final = 10.0

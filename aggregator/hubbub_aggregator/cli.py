@@ -1,6 +1,7 @@
 """The `hubbub` command, which an install of the device SDK alone has too."""
 
 import io
+import os
 import sys
 
 
@@ -10,6 +11,9 @@ def main() -> None:
         # A terminal that cannot show "ε" must not end a command half-way.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    # gRPC's core writes about a taken port, or a stranger's failed handshake, in a language of
+    # its own; what matters of it we say ourselves.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
         # Imported here: without the extra there is no typer, nor much else that it needs.
         from hubbub_aggregator.app import run

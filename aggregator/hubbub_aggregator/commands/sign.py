@@ -48,7 +48,8 @@ def sign(
     except MalformedBundle as error:
         raise CommandError(f"{definitions} makes no valid bundle: {error.reason}") from None
     _replace(output, signed)
-    print(f"{output}: revision {bundle.revision}, {len(bundle.metrics)} metrics")
+    count = len(bundle.metrics)
+    print(f"{output}: revision {bundle.revision}, {count} metric{'s' if count > 1 else ''}")
     for metric in bundle.metrics.values():
         new = previous is None or metric.name not in previous.metrics
         print(

@@ -5,12 +5,13 @@ In a network namespace of its own, so that the default ports are free whatever t
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import namespaces
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -62,13 +63,8 @@ def script() -> str:
 @pytest.fixture(scope="module")
 def namespace() -> list[str]:
     """The command prefix for a network of its own."""
-    prefix = ["unshare", "--map-root-user", "--net", sys.executable, "-c", LOOPBACK_UP]
-    allowed = shutil.which("unshare") and (
-        subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0
-    )
-    if not allowed and "CI" not in os.environ:
-        pytest.skip("this system allows no network namespaces")
-    return prefix
+    namespaces.require(namespaces.NETWORK)
+    return [*namespaces.NETWORK, sys.executable, "-c", LOOPBACK_UP]
 
 
 def test_the_readme_works_as_it_stands(namespace: list[str], tmp_path: Path) -> None:

@@ -9,8 +9,6 @@ import contextlib
 import os
 import random
 import resource
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +21,7 @@ from grpc_status import rpc_status
 
 from hubbub.contract import Bundle
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc
+from tests import namespaces
 from tests.bundles import Operator, make_bundle, make_metric, make_request
 from tests.processes import ServeFailed, ServeProcess
 
@@ -256,21 +255,24 @@ def test_a_write_limit(
         assert_recovers(serve, refused, counted)
 
 
-def may_unshare() -> bool:
-    if shutil.which("unshare") is None:
-        return False
-    return subprocess.run(["unshare", "-Urm", "true"], check=False).returncode == 0
+@pytest.fixture
+def mounts() -> tuple[str, ...]:
+    """The command prefix for mounts of its own."""
+    namespaces.require(namespaces.MOUNTS)
+    return namespaces.MOUNTS
 
 
-needs_unshare = pytest.mark.skipif(not may_unshare(), reason="user namespaces are not permitted")
-
-
-@needs_unshare
-def test_a_full_disk(operator: Operator, bundle: Bundle, bundle_path: Path, tmp_path: Path) -> None:
+def test_a_full_disk(
+    operator: Operator,
+    bundle: Bundle,
+    bundle_path: Path,
+    tmp_path: Path,
+    mounts: tuple[str, ...],
+) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = f'mount -t tmpfs -o size=2m none "{disk}" && exec "$@"'
-    prefix = ("unshare", "-Urm", "sh", "-c", mount, "sh")
+    prefix = (*mounts, "sh", "-c", mount, "sh")
     batches = batch_after_batch(bundle, "m0")
     with ServeProcess(operator, bundle_path, disk / "s", prefix=prefix) as serve:
         # The disk as the aggregator sees it; there is no other way to it from here.
@@ -287,10 +289,14 @@ def test_a_full_disk(operator: Operator, bundle: Bundle, bundle_path: Path, tmp_
         assert serve.terminate() == 0
 
 
-@needs_unshare
 @pytest.mark.parametrize("existing", [True, False], ids=["existing", "new"])
 def test_a_read_only_folder(
-    operator: Operator, bundle_path: Path, tmp_path: Path, existing: bool
+    operator: Operator,
+    bundle_path: Path,
+    tmp_path: Path,
+    mounts: tuple[str, ...],
+    *,
+    existing: bool,
 ) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -303,5 +309,5 @@ def test_a_read_only_folder(
             operator,
             bundle_path,
             disk / "s",
-            prefix=("unshare", "-Urm", "sh", "-c", mount, "sh"),
+            prefix=(*mounts, "sh", "-c", mount, "sh"),
         )

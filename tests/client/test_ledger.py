@@ -19,6 +19,7 @@ from hubbub.exact import CHARGE_UNIT
 from hubbub.ledger import Ledger, Status
 from hubbub.state_file import FILE_NAME
 from hubbub.transport import Refused
+from tests import namespaces
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.devices import Clock, Device, Receiver, entries, spent
 
@@ -192,8 +193,7 @@ def test_damage_while_it_runs_is_not_stored_and_not_raised(
 
 def in_namespace(script: str, folder: Path, bundle_file: Path, key: str) -> str:
     """Run Python in `folder`, its own mounts' master; return what it printed."""
-    if not can_unshare():
-        pytest.skip("no user namespaces here")
+    namespaces.require(namespaces.MOUNTS)
     code = f"""
 import os, subprocess, sys
 from pathlib import Path
@@ -208,7 +208,7 @@ def device():
 {script}
 """
     ran = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--mount", sys.executable, "-c", code],
+        [*namespaces.MOUNTS, sys.executable, "-c", code],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
@@ -219,13 +219,6 @@ def device():
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == ""
     return ran.stdout
-
-
-def can_unshare() -> bool:
-    if shutil.which("unshare") is None:
-        return False
-    command = ["unshare", "--user", "--map-root-user", "--mount", "true"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture

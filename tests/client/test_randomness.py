@@ -43,7 +43,7 @@ def test_an_integer_takes_one_digit_more_than_it_needs(n: int, size: int) -> Non
             return bytes(count)
 
         def below(self, n: int) -> int:
-            raise NotImplementedError
+            raise AssertionError("a word is made of digits alone")
 
     assert uniform_below(Lowest(), n) == 0
     assert asked == [size]
@@ -59,7 +59,7 @@ def test_a_word_past_the_last_whole_multiple_is_drawn_again() -> None:
             return words.pop(0)
 
         def below(self, n: int) -> int:
-            raise NotImplementedError
+            raise AssertionError("a word is made of digits alone")
 
     # 65,536 = 7 · 9,362 + 2: the two highest words are left out.
     assert uniform_below(Tape(), 7) == 0

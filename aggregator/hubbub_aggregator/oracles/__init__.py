@@ -2,16 +2,14 @@
 
 from hubbub.mechanisms import Mechanism, OptimisedUnary, RandomisedResponse, SymmetricUnary
 from hubbub_aggregator.oracles.base import Oracle, Payloads
-from hubbub_aggregator.oracles.optimised_unary import OptimisedUnaryOracle
 from hubbub_aggregator.oracles.randomised_response import RandomisedResponseOracle
-from hubbub_aggregator.oracles.symmetric_unary import SymmetricUnaryOracle
+from hubbub_aggregator.oracles.unary_encoding import UnaryEncodingOracle
 
 __all__ = [
-    "OptimisedUnaryOracle",
     "Oracle",
     "Payloads",
     "RandomisedResponseOracle",
-    "SymmetricUnaryOracle",
+    "UnaryEncodingOracle",
     "oracle_for",
 ]
 
@@ -21,9 +19,7 @@ def oracle_for(mechanism: Mechanism) -> Oracle:
     match mechanism:
         case RandomisedResponse():
             return RandomisedResponseOracle(mechanism)
-        case SymmetricUnary():
-            return SymmetricUnaryOracle(mechanism)
-        case OptimisedUnary():
-            return OptimisedUnaryOracle(mechanism)
+        case SymmetricUnary() | OptimisedUnary():
+            return UnaryEncodingOracle(mechanism)
         case _:
             raise TypeError(f"no oracle counts {mechanism.name} reports")

@@ -1,19 +1,22 @@
-"""Symmetric unary encoding: a report supports every value whose bit is set."""
+"""Unary encoding, symmetric and optimised: a report supports every value whose bit is set.
+
+The two differ in how bits are drawn and debiased, not in how they are counted.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms import SymmetricUnary
+from hubbub.mechanisms import OptimisedUnary, SymmetricUnary
 from hubbub_aggregator.oracles import bit_vector
 from hubbub_aggregator.oracles.base import Payloads
 from hubbub_aggregator.tally import Counts
 
 
 @dataclass(frozen=True)
-class SymmetricUnaryOracle:
-    mechanism: SymmetricUnary
+class UnaryEncodingOracle:
+    mechanism: SymmetricUnary | OptimisedUnary
 
     @property
     def cells(self) -> int:

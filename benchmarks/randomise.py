@@ -1,10 +1,11 @@
 """Microseconds to randomise one value, beside the floor and the obvious exact loop.
 
-The floor is one `os.urandom`: of a byte for every bit, which is what the unary samplers read,
-and of a single byte for randomised response. The loop is exactness by the obvious way,
-`secrets.randbits(64) < threshold` for every bit. What stands on a line is measured in turns
-within the same moment, so that the ratios hold even where the machine's speed changes; the
-best of many short turns is shown.
+The floor is one `os.urandom`: of a byte for every value, which is what unary encoding and
+subset selection read, and of a single byte for the others. The loop is exactness by the obvious
+way: `secrets.randbits(64) < threshold` for every bit, `secrets.SystemRandom().sample` for a set,
+points drawn until one is as orthogonal as it should be. Parameters are the best for the line's k.
+What stands on a line is measured in turns within the same moment, so that the ratios hold even
+where the machine's speed changes; the best of many short turns is shown.
 
 Run as `python benchmarks/randomise.py`.
 """
@@ -13,13 +14,26 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from math import comb
 
 from hubbub.exact import Epsilon
-from hubbub.mechanisms import MECHANISMS, Mechanism
+from hubbub.mechanisms import (
+    MECHANISMS,
+    LocalHashing,
+    Mechanism,
+    OptimisedUnary,
+    ProjectiveGeometry,
+    RandomisedResponse,
+    SubsetSelection,
+    SymmetricUnary,
+)
 from hubbub.randomness import SYSTEM
+from hubbub_aggregator.choice import best
 
 SIZES = (2, 16, 128, 1_024, 16_384)
 EPSILON = Epsilon.parse("1")
+ONE = 1 << 64
+READ_A_BYTE_A_VALUE = ("symmetric-unary", "optimised-unary", "subset-selection")
 TURNS = 25
 SECONDS_PER_TURN = 0.004
 
@@ -47,34 +61,72 @@ def _seconds(action: Callable[[], object], calls: int) -> float:
 
 
 def naive_loop(mechanism: Mechanism, value: int) -> Callable[[], object]:
-    """The same law, a 64-bit integer for every bit."""
-    k = mechanism.k
-    (threshold,) = mechanism.thresholds.values()
-    own = {"symmetric-unary": (1 << 64) - threshold, "optimised-unary": 1 << 63}
+    """The same law, by the obvious way."""
+    match mechanism:
+        case RandomisedResponse():
+            return lambda: _response(mechanism, value)
+        case SymmetricUnary():
+            return lambda: _unary(mechanism.k, value, ONE - mechanism.flip, mechanism.flip)
+        case OptimisedUnary():
+            return lambda: _unary(mechanism.k, value, ONE // 2, mechanism.raised)
+        case SubsetSelection():
+            return lambda: _subset(mechanism, value)
+        case ProjectiveGeometry():
+            return lambda: _point(mechanism, value)
+        case LocalHashing():
+            return lambda: _hash(mechanism, value)
+        case _:
+            raise TypeError(mechanism)
 
-    def unary() -> bytes:
-        bits = 0
-        for i in range(k):
-            bits |= (secrets.randbits(64) < (rises if i == value else threshold)) << i
-        return bits.to_bytes((k + 7) // 8, "little")
 
-    def response() -> bytes:
-        lie = secrets.randbelow(k - 1)
-        report = value if secrets.randbits(64) < threshold else (value + 1 + lie) % k
-        return report.to_bytes(mechanism.payload_size, "big")
+def _response(mechanism: RandomisedResponse, value: int) -> bytes:
+    lie = secrets.randbelow(mechanism.k - 1)
+    tells = secrets.randbits(64) < mechanism.keep
+    report = value if tells else (value + 1 + lie) % mechanism.k
+    return report.to_bytes(mechanism.payload_size, "big")
 
-    if mechanism.name not in own:
-        return response
-    rises = own[mechanism.name]
-    return unary
+
+def _unary(k: int, value: int, own: int, other: int) -> bytes:
+    bits = 0
+    for i in range(k):
+        bits |= (secrets.randbits(64) < (own if i == value else other)) << i
+    return bits.to_bytes((k + 7) // 8, "little")
+
+
+def _subset(mechanism: SubsetSelection, value: int) -> bytes:
+    included = secrets.randbits(64) < mechanism.included
+    others = [other for other in range(mechanism.k) if other != value]
+    members = secrets.SystemRandom().sample(others, mechanism.size - included)
+    members += [value] * included
+    if mechanism.ranks is None:
+        bits = sum(1 << member for member in members)
+        return bits.to_bytes(mechanism.payload_size, "little")
+    rank = sum(comb(member, place) for place, member in enumerate(sorted(members), 1))
+    return rank.to_bytes(mechanism.payload_size, "big")
+
+
+def _point(mechanism: ProjectiveGeometry, value: int) -> bytes:
+    within = secrets.randbits(64) < mechanism.within
+    only = mechanism._replace(k=value + 1)
+    while True:
+        payload = secrets.randbelow(mechanism.cells).to_bytes(mechanism.payload_size, "big")
+        if (value in only.supported(payload)) == within:
+            return payload
+
+
+def _hash(mechanism: LocalHashing, value: int) -> bytes:
+    seed, lie = secrets.randbelow(mechanism.prime**3), secrets.randbelow(mechanism.buckets - 1)
+    tells = secrets.randbits(64) < mechanism.keep
+    said = (mechanism.bucket(seed, value) + (0 if tells else 1 + lie)) % mechanism.buckets
+    return (seed * mechanism.buckets + said).to_bytes(mechanism.payload_size, "big")
 
 
 def main() -> None:
     print(f"{'mechanism':<20} {'k':>6} {'µs':>8} {'floor':>8} {'×':>5} {'loop':>9} {'×':>6}")
-    for name, kind in MECHANISMS.items():
+    for name in MECHANISMS:
         for k in SIZES:
-            mechanism = kind.calibrate(k, EPSILON)
-            drawn = 1 if name == "randomised-response" else k
+            mechanism = best(name, k, EPSILON)
+            drawn = k if name in READ_A_BYTE_A_VALUE else 1
             ours, floor, loop = fastest(
                 lambda m=mechanism: m.randomise(1, SYSTEM),  # type: ignore[misc]
                 lambda n=drawn: os.urandom(n),  # type: ignore[misc]

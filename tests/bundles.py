@@ -11,11 +11,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hubbub.contract import SIGNATURE_CONTEXT, Bundle, Metric, SealingKey
 from hubbub.exact import Epsilon
-from hubbub.mechanisms import MECHANISMS, Mechanism, most_accurate
+from hubbub.mechanisms import Mechanism
+from hubbub.mechanisms.local_hashing import OPEN_PRIME
 from hubbub.randomness import SYSTEM
 from hubbub.sealing import seal
 from hubbub.v1 import contract_pb2, report_pb2
 from hubbub_aggregator import keys as keys_folder
+from hubbub_aggregator.choice import best, most_accurate
 
 
 def make_metric(
@@ -31,15 +33,19 @@ def make_metric(
     periodic: tuple[int, int, int] | None = None,
     other: str = "",
     absent: str = "",
+    open: bool = False,
+    retain: bool = False,
 ) -> bytes:
-    """One metric's contract; `periodic` is (every, rounds, grace) in place of one round."""
+    """One metric's contract; `periodic` is (every, rounds, grace) in place of one round.
+
+    An open one has no values, whatever `values` says.
+    """
     declared = Epsilon.parse(epsilon)
-    k = len(values) + bool(other) + bool(absent)
+    values = () if open else values
+    k = OPEN_PRIME if open else len(values) + bool(other) + bool(absent)
     if isinstance(mechanism, str):
         mechanism = (
-            most_accurate(k, declared)
-            if mechanism == "auto"
-            else MECHANISMS[mechanism].calibrate(k, declared)
+            most_accurate(k, declared) if mechanism == "auto" else best(mechanism, k, declared)
         )
     schedule = contract_pb2.Schedule(starts=starts)
     if periodic is None:
@@ -48,14 +54,15 @@ def make_metric(
     else:
         every, rounds, grace = periodic
         schedule.periodic.CopyFrom(contract_pb2.Periodic(every=every, rounds=rounds, grace=grace))
-    parameters: Any = {mechanism.name.replace("-", "_"): mechanism.thresholds}
+    parameters: Any = {mechanism.name.replace("-", "_"): mechanism.parameters}
     message = contract_pb2.Metric(
         name=name,
         question=question,
         source=source,
         epsilon=epsilon,
-        domain=contract_pb2.Domain(values=values, other=other, absent=absent),
+        domain=contract_pb2.Domain(values=values, other=other, absent=absent, open=open),
         schedule=schedule,
+        retain=retain or open,
         **parameters,
     )
     return message.SerializeToString(deterministic=True)

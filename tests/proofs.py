@@ -1,77 +1,19 @@
 """What is proved about the privacy core: of the shipped code, and against its mutants.
 
-The specified laws are written here once more, from the papers' formulas and the contract's
-integers, and never from the samplers. Every check raises AssertionError if it fails.
+Every check raises AssertionError if it fails.
 """
 
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import product
-from math import prod
-from types import ModuleType
-from typing import Any, NamedTuple
+from itertools import combinations, product
+from typing import Any
 
-from tests.tapes import Law, TapeSource, Walk, law_of, walk
+from tests import laws
+from tests.core import HUGE, NONSENSE, SMALL, Core, is_read
+from tests.layouts import prove_layout
+from tests.tapes import TapeSource, Walk, law_of, walk
 
-# Where any ε will do: with this one the thresholds of all mechanisms have ties to walk.
-_EPSILON = "1"
-
-
-class Core(NamedTuple):
-    """The modules that make privacy: as shipped, or with one change."""
-
-    exact: ModuleType
-    randomness: ModuleType
-    mechanisms: ModuleType
-
-    def calibrated(self, name: str, k: int, epsilon: str, base: int, width: int) -> Any:
-        resolution = self.mechanisms.coin.Resolution(base, width)
-        kind = self.mechanisms.MECHANISMS[name]
-        return kind.calibrate(k, self.exact.Epsilon.parse(epsilon), resolution)
-
-
-# -- The specified laws -------------------------------------------------------------------
-
-
-def randomised_response_law(k: int, keep: Fraction, value: int) -> Law:
-    """The index, big-endian in as few bytes as k − 1 needs; all lies alike."""
-    size = 1 if k <= 256 else 2
-    return {
-        report.to_bytes(size, "big"): keep if report == value else (1 - keep) / (k - 1)
-        for report in range(k)
-    }
-
-
-def unary_law(k: int, own: Fraction, other: Fraction, value: int) -> Law:
-    """Independent bits: the own is 1 with probability `own`, any other with `other`."""
-    rises = [own if i == value else other for i in range(k)]
-    law: Law = {}
-    for bits in product((0, 1), repeat=k):
-        chances = (p if bit else 1 - p for p, bit in zip(rises, bits, strict=True))
-        law[vector(bits)] = prod(chances, start=Fraction(1))
-    return law
-
-
-def vector(bits: tuple[int, ...]) -> bytes:
-    """Value i is bit i mod 8, least significant first, of byte i div 8."""
-    payload = bytearray((len(bits) + 7) // 8)
-    for i, bit in enumerate(bits):
-        payload[i // 8] |= bit << i % 8
-    return bytes(payload)
-
-
-def specified_law(mechanism: Any, value: int) -> Law:
-    """The law of a mechanism's integers, without payloads that never occur."""
-    ((name, threshold),) = mechanism.thresholds.items()
-    share = Fraction(threshold, mechanism.resolution.base**mechanism.resolution.width)
-    k = mechanism.k
-    law = {
-        "keep": lambda: randomised_response_law(k, share, value),
-        "flip": lambda: unary_law(k, 1 - share, share, value),
-        "raised": lambda: unary_law(k, Fraction(1, 2), share, value),
-    }[name]()
-    return {payload: p for payload, p in law.items() if p}
-
+UNARY = ("symmetric-unary", "optimised-unary")
 
 # -- Checks of one mechanism at a small resolution ----------------------------------------
 
@@ -80,8 +22,15 @@ Walks = list[list[Walk]]
 
 
 def walks(mechanism: Any) -> Walks:
+    def randomise(value: int, source: TapeSource) -> bytes:
+        try:
+            payload: bytes = mechanism.randomise(value, source)
+        except (ValueError, IndexError, OverflowError) as error:
+            raise AssertionError(f"{mechanism} raises for {value}") from error
+        return payload
+
     def every_tape(value: int) -> list[Walk]:
-        return list(walk(mechanism.resolution.base, lambda s: mechanism.randomise(value, s)))
+        return list(walk(mechanism.resolution.base, lambda source: randomise(value, source)))
 
     return [every_tape(value) for value in range(mechanism.k)]
 
@@ -89,7 +38,7 @@ def walks(mechanism: Any) -> Walks:
 def check_law(mechanism: Any, walked: Walks) -> None:
     """Every value has exactly its specified law, all bits jointly."""
     for value, law in enumerate(map(law_of, walked)):
-        assert law == specified_law(mechanism, value)
+        assert law == laws.specified_law(mechanism, value)
 
 
 def check_consumption(mechanism: Any, walked: Walks) -> None:
@@ -97,13 +46,15 @@ def check_consumption(mechanism: Any, walked: Walks) -> None:
     first, *others = ([(w.tape, w.calls) for w in value] for value in walked)
     for other in others:
         assert other == first
-    patterns = {calls for _, calls in first}
-    if mechanism.name == "randomised-response":
-        # Here it may not depend on the coin either: that says whether the report is true.
-        width = mechanism.resolution.width
-        assert patterns == {(("digits", width), ("below", mechanism.k - 1))}
-    else:
-        assert {kind for calls in patterns for kind, _ in calls} == {"digits"}
+    if mechanism.name in UNARY:
+        assert {kind for _, calls in first for kind, _ in calls} == {"digits"}
+        return
+    # Here it may not depend on the payload either, which says whether the report is true.
+    for value in walked:
+        joint = law_of(value, lambda one: (one.calls, one.payload))
+        drawn, said = law_of(value, lambda one: one.calls), law_of(value)
+        for calls, payload in product(drawn, said):
+            assert joint.get((calls, payload), 0) == drawn[calls] * said[payload]
 
 
 def check_ratio(mechanism: Any, walked: Walks) -> None:
@@ -129,15 +80,24 @@ def check_support(mechanism: Any, walked: Walks) -> None:
         assert chances == [p_own if v == value else q_other for v in range(mechanism.k)]
 
 
+def check_pairs(mechanism: Any, walked: Walks) -> None:
+    """Two values are supported at once as often as the covariances take for granted."""
+    for value, law in enumerate(map(law_of, walked)):
+        supported = {payload: set(mechanism.supported(payload)) for payload in law}
+        for pair in combinations(range(mechanism.k), 2):
+            together = sum(p for payload, p in law.items() if supported[payload].issuperset(pair))
+            assert together == laws.pair_chance(mechanism, value, *pair)
+
+
 def check_payloads(mechanism: Any, walked: Walks) -> None:
     """All payloads that can be made are read, and no other bytes are."""
     made = {one.payload for value in walked for one in value}
     size = mechanism.payload_size
     assert {len(payload) for payload in made} == {size}
     for payload in (bytes(p) for p in product(range(256), repeat=size)):
-        assert _is_read(mechanism, payload) == (payload in made)
+        assert is_read(mechanism, payload) == (payload in made)
     for length in (0, size - 1, size + 1, size + 8):
-        assert length == size or not _is_read(mechanism, bytes(length))
+        assert length == size or not is_read(mechanism, bytes(length))
 
 
 CHECKS: dict[str, Callable[[Any, Walks], None]] = {
@@ -145,16 +105,9 @@ CHECKS: dict[str, Callable[[Any, Walks], None]] = {
     "consumption": check_consumption,
     "ratio": check_ratio,
     "support": check_support,
+    "pairs": check_pairs,
     "payloads": check_payloads,
 }
-
-
-def _is_read(mechanism: Any, payload: bytes) -> bool:
-    try:
-        mechanism.supported(payload)
-    except ValueError:
-        return False
-    return True
 
 
 # -- Proofs of the core as a whole --------------------------------------------------------
@@ -164,9 +117,13 @@ def _by_enumeration(check: Callable[[Any, Walks], None]) -> Callable[[Core], Non
     """Prove a check for all mechanisms, at a resolution where every threshold has ties."""
 
     def prove(core: Core) -> None:
-        for name in core.mechanisms.MECHANISMS:
-            for k in (2, 3):
-                mechanism = core.calibrated(name, k, _EPSILON, 4, 2)
+        for name in core.names:
+            for k, *parameters in SMALL[name]:
+                mechanism = core.calibrated(name, k, *parameters, base=4, width=2)
+                check(mechanism, walks(mechanism))
+        if "subset-selection" in core.names:
+            with core.bit_vectors():
+                mechanism = core.calibrated("subset-selection", 4, 2, base=4, width=2)
                 check(mechanism, walks(mechanism))
 
     return prove
@@ -174,50 +131,41 @@ def _by_enumeration(check: Callable[[Any, Walks], None]) -> Callable[[Core], Non
 
 def prove_certificate(core: Core) -> None:
     """Calibrated thresholds keep ε, and one step more telling would not."""
-    for name, epsilon, k in product(core.mechanisms.MECHANISMS, ("0.5", "1", "ln 3"), (2, 5, 100)):
+    for name, epsilon in product(core.names, ("0.5", "1", "ln 3")):
         declared = core.exact.Epsilon.parse(epsilon)
-        mechanism = core.calibrated(name, k, epsilon, 256, 8)
-        assert core.exact.Certificate(declared, mechanism.ratio).holds
-        assert not core.exact.Certificate(declared, nudged(mechanism).ratio).holds
+        for k, *parameters in SMALL[name]:
+            mechanism = core.shipped(name, k, *parameters, epsilon=epsilon)
+            assert _has_ratio(mechanism)
+            assert core.exact.Certificate(declared, mechanism.ratio).holds
+            assert not core.exact.Certificate(declared, nudged(mechanism).ratio).holds
 
 
 def nudged(mechanism: Any) -> Any:
     """The same mechanism, its threshold one step more telling."""
-    ((name, threshold),) = mechanism.thresholds.items()
-    step = 1 if name == "keep" else -1
-    return type(mechanism)(mechanism.k, threshold + step, mechanism.resolution)
+    name, threshold = next(iter(mechanism.parameters.items()))
+    step = -1 if name in {"flip", "raised"} else 1
+    return mechanism._replace(**{name: threshold + step})
 
 
-class _Constant:
-    """A source whose digits are all the same, and lies the nearest."""
-
-    base = 256
-
-    def __init__(self, digit: int) -> None:
-        self._digit = digit
-
-    def digits(self, count: int) -> bytes:
-        return bytes([self._digit]) * count
-
-    def below(self, n: int) -> int:
-        return 0
+def prove_refusals(core: Core) -> None:
+    """Parameters that make no mechanism have no ratio, whatever the threshold."""
+    for name in core.names:
+        for k, *parameters in NONSENSE[name]:
+            for threshold in (1, 1 << 62, 1 << 63, 3 << 62, HUGE):
+                mechanism = core.mechanisms.MECHANISMS[name](k, threshold, *parameters)
+                assert not _has_ratio(mechanism), mechanism
+        k, *parameters = SMALL[name][-1]
+        for threshold in (0, 1 << 64):
+            assert not _has_ratio(core.mechanisms.MECHANISMS[name](k, threshold, *parameters))
 
 
-def prove_layout(core: Core) -> None:
-    """Where each value stands in payloads of more than one byte, spare bits included."""
-    for name, k in product(("symmetric-unary", "optimised-unary"), (9, 16, 20)):
-        # The highest digits flip no bit, raise no other, and leave the own bit 1.
-        mechanism = core.calibrated(name, k, _EPSILON, 256, 8)
-        for value in range(k):
-            payload = mechanism.randomise(value, _Constant(255))
-            assert payload == vector(tuple(int(i == value) for i in range(k)))
-            assert mechanism.supported(payload) == [value]
-    # The lowest digits tell the truth.
-    response = core.calibrated("randomised-response", 300, _EPSILON, 256, 8)
-    for value in range(300):
-        payload = response.randomise(value, _Constant(0))
-        assert payload == bytes([value // 256, value % 256])
-        assert response.supported(payload) == [value]
+def _has_ratio(mechanism: Any) -> bool:
+    try:
+        return bool(mechanism.ratio > 1)
+    except ValueError:
+        return False
+    except ArithmeticError as error:
+        raise AssertionError(f"{mechanism} is neither proved nor refused") from error
 
 
 def prove_below(core: Core) -> None:
@@ -258,6 +206,7 @@ def check_below(uniform_below: Callable[[Any, int], int], base: int, n: int) -> 
 PROOFS: dict[str, Callable[[Core], None]] = {
     **{name: _by_enumeration(check) for name, check in CHECKS.items()},
     "certificate": prove_certificate,
+    "refusals": prove_refusals,
     "layout": prove_layout,
     "below": prove_below,
 }

@@ -6,10 +6,12 @@ next tape is the one after it in that tree. So a tape is exactly as long as the 
 ties included, and the weights of all of them add up to 1.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 Call = tuple[str, int]
 """One request to the source: ("digits", how many) or ("below", n)."""
@@ -45,13 +47,12 @@ class TapeSource:
         return choice
 
 
-@dataclass(frozen=True)
-class Walk:
+class Walk(NamedTuple):
     """What a sampler did with one tape."""
 
     tape: tuple[int, ...]
-    weight: Fraction
-    """The probability of this tape."""
+    odds: int
+    """The probability of this tape is one in so many."""
     calls: tuple[Call, ...]
     payload: bytes
 
@@ -67,8 +68,7 @@ def walk(
         player = source(base, tape)
         payload = sample(player)
         choices, sizes = player.choices, player.sizes
-        weight = Fraction(1, prod(sizes))
-        yield Walk(tuple(choices), weight, tuple(player.calls), payload)
+        yield Walk(tuple(choices), prod(sizes), tuple(player.calls), payload)
         while choices and choices[-1] + 1 == sizes[len(choices) - 1]:
             choices.pop()
         if not choices:
@@ -81,9 +81,9 @@ Law = dict[bytes, Fraction]
 """The probability of every payload, given one value."""
 
 
-def law_of(walks: list[Walk]) -> Law:
-    """Add up the weights of the tapes that gave the same payload."""
-    law: Law = {}
-    for one in walks:
-        law[one.payload] = law.get(one.payload, Fraction(0)) + one.weight
+def law_of(walks: list[Walk], seen: Callable[[Walk], Any] = attrgetter("payload")) -> Any:
+    """Add up the weights of the tapes that gave the same payload, or looked the same."""
+    law: dict[Any, Fraction] = {}
+    for (what, odds), times in Counter((seen(one), one.odds) for one in walks).items():
+        law[what] = law.get(what, Fraction(0)) + Fraction(times, odds)
     return law

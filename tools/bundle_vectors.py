@@ -15,8 +15,17 @@ from google.protobuf.message import Message
 
 from hubbub.contract import SIGNATURE_CONTEXT
 from hubbub.exact import Epsilon
-from hubbub.limits import MAX_LABEL_BYTES, MAX_QUESTION_BYTES, MAX_ROUNDS
-from hubbub.mechanisms import Mechanism, OptimisedUnary, RandomisedResponse, SymmetricUnary
+from hubbub.limits import MAX_BUCKETS, MAX_LABEL_BYTES, MAX_QUESTION_BYTES, MAX_ROUNDS
+from hubbub.mechanisms import (
+    LocalHashing,
+    Mechanism,
+    OptimisedUnary,
+    ProjectiveGeometry,
+    RandomisedResponse,
+    SubsetSelection,
+    SymmetricUnary,
+)
+from hubbub.mechanisms.local_hashing import OPEN_PRIME
 from hubbub.v1 import contract_pb2 as pb
 
 OPERATOR = Ed25519PrivateKey.from_private_bytes(b"hubbub test vectors: operator...")
@@ -70,6 +79,9 @@ def metric(
     other: str = "",
     absent: str = "",
     schedule: pb.Schedule | None = None,
+    *,
+    open: bool = False,
+    retain: bool = False,
     **texts: str,
 ) -> bytes:
     """One metric's contract, of four values at ε = 1 unless told otherwise."""
@@ -81,9 +93,18 @@ def metric(
         **texts,
     }
     if mechanism is not None:
-        parameters[mechanism.name.replace("-", "_")] = mechanism.thresholds
-    domain = pb.Domain(values=values, other=other, absent=absent)
-    return encode(pb.Metric(domain=domain, schedule=schedule or once(), **parameters))
+        parameters[mechanism.name.replace("-", "_")] = mechanism.parameters
+    domain = pb.Domain(values=values, other=other, absent=absent, open=open)
+    return encode(
+        pb.Metric(domain=domain, schedule=schedule or once(), retain=retain, **parameters)
+    )
+
+
+def open_metric(mechanism: Mechanism | None = None, **changes: Any) -> bytes:
+    """A contract for which every text is an answer, unless told otherwise."""
+    hashing = LocalHashing.calibrate(OPEN_PRIME, Epsilon.parse("1"), 4, OPEN_PRIME)
+    changes = {"values": [], "open": True, "retain": True, **changes}
+    return metric(mechanism or hashing, **changes)
 
 
 def bundle(*metrics: bytes, **changes: Any) -> bytes:
@@ -125,6 +146,42 @@ def good_bundles() -> Iterator[tuple[str, bytes]]:
         sign(bundle(metric(SymmetricUnary(4, ONE // 4), epsilon="ln 9"))),
     )
     yield "optimised unary", sign(bundle(metric(OptimisedUnary.calibrate(128, one), buckets)))
+    yield (
+        "subset selection, as ranks",
+        sign(bundle(metric(SubsetSelection.calibrate(4, one, 2)))),
+    )
+    yield (
+        "subset selection, as bit vectors",
+        sign(bundle(metric(SubsetSelection.calibrate(128, one, 34), buckets))),
+    )
+    yield (
+        "projective geometry",
+        sign(bundle(metric(ProjectiveGeometry.calibrate(128, one, 3, 6), buckets))),
+    )
+    yield (
+        "projective geometry, as many points as values",
+        sign(bundle(metric(ProjectiveGeometry.calibrate(4, one, 3, 2)))),
+    )
+    yield (
+        "projective geometry, as many points as there may be",
+        sign(bundle(metric(ProjectiveGeometry.calibrate(4, one, 2, 18)))),
+    )
+    yield "local hashing", sign(bundle(metric(LocalHashing.calibrate(4, one, 4, 65_537))))
+    yield (
+        "local hashing, another prime",
+        sign(bundle(metric(LocalHashing.calibrate(4, ln3, 5, 5), epsilon="ln 3"))),
+    )
+    yield (
+        "local hashing, as many buckets as there may be",
+        sign(bundle(metric(LocalHashing.calibrate(4, one, MAX_BUCKETS, 65_537)))),
+    )
+    yield (
+        "local hashing, reports retained",
+        sign(bundle(metric(LocalHashing.calibrate(4, one, 4, 65_537), retain=True))),
+    )
+    yield "retained, another mechanism", sign(bundle(metric(retain=True)))
+    yield "an open domain", sign(bundle(open_metric()))
+    yield "an open domain with absent", sign(bundle(open_metric(absent="no answer")))
     yield "more noise than needed", sign(bundle(metric(RandomisedResponse(4, ONE // 3))))
     yield (
         "the smallest ε",

@@ -14,57 +14,10 @@ from typing import Any, Final
 
 from hubbub.contract import Bundle, Metric
 from hubbub.schedule import Once
-from tools import bundle_vectors, hostile_bundles
+from tools import bundle_vectors, hostile_bundles, payload_vectors
 from tools.bundle_vectors import FOREIGN, OPERATOR, X25519_KEY, X25519_PRIVATE, operator_key
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "tests" / "vectors"
-
-_UNARY = ("symmetric-unary", "optimised-unary")
-
-# (mechanisms, k, payload in hex, the values it supports)
-_GOOD_PAYLOADS: Final = [
-    (("randomised-response",), 2, "00", [0]),
-    (("randomised-response",), 2, "01", [1]),
-    (("randomised-response",), 4, "03", [3]),
-    (("randomised-response",), 256, "ff", [255]),
-    (("randomised-response",), 257, "0000", [0]),
-    (("randomised-response",), 257, "0100", [256]),
-    (("randomised-response",), 1_000, "0102", [258]),
-    (("randomised-response",), 65_536, "ffff", [65_535]),
-    (_UNARY, 2, "00", []),
-    (_UNARY, 2, "02", [1]),
-    (_UNARY, 4, "05", [0, 2]),
-    (_UNARY, 4, "0f", [0, 1, 2, 3]),
-    (_UNARY, 8, "80", [7]),
-    (_UNARY, 9, "0101", [0, 8]),
-    (_UNARY, 16, "0280", [1, 15]),
-    (_UNARY, 20, "00000c", [18, 19]),
-]
-
-# (mechanisms, k, payload in hex, what is wrong)
-_BAD_PAYLOADS: Final = [
-    (("randomised-response",), 2, "", "too short"),
-    (("randomised-response",), 2, "02", "no such value"),
-    (("randomised-response",), 2, "0001", "too long"),
-    (("randomised-response",), 4, "04", "no such value"),
-    (("randomised-response",), 4, "ff", "no such value"),
-    (("randomised-response",), 256, "0001", "too long"),
-    (("randomised-response",), 257, "01", "too short"),
-    (("randomised-response",), 257, "0101", "no such value"),
-    (("randomised-response",), 257, "0001ff", "too long"),
-    (("randomised-response",), 1_000, "03e8", "no such value"),
-    (("randomised-response",), 65_536, "00ffff", "too long"),
-    (_UNARY, 2, "", "too short"),
-    (_UNARY, 2, "04", "a spare bit is set"),
-    (_UNARY, 4, "10", "a spare bit is set"),
-    (_UNARY, 4, "0100", "too long"),
-    (_UNARY, 8, "ff00", "too long"),
-    (_UNARY, 9, "01", "too short"),
-    (_UNARY, 9, "0002", "a spare bit is set"),
-    (_UNARY, 9, "010080", "too long"),
-    (_UNARY, 20, "000010", "a spare bit is set"),
-    (_UNARY, 20, "ffff1f", "a spare bit is set"),
-]
 
 # "hubbub/v1/report" and a zero byte, then the version.
 _CONTEXT_HEAD: Final = "6875626275622f76312f7265706f727400" + "01"
@@ -76,21 +29,6 @@ _SEALED: Final = (
     "461cf999fe2509d13eec1e0dc73a3f351e1b4802bf0f00760931daa708e8804bfda5dc9a3824d29e"
     "528003a81a0c576a91b517c0d124e9958940bed7067489ea91"
 )
-
-
-def payloads() -> Any:
-    return {
-        "good": [
-            {"mechanism": mechanism, "k": k, "payload": payload, "supported": supported}
-            for mechanisms, k, payload, supported in _GOOD_PAYLOADS
-            for mechanism in mechanisms
-        ],
-        "bad": [
-            {"mechanism": mechanism, "k": k, "payload": payload, "why": why}
-            for mechanisms, k, payload, why in _BAD_PAYLOADS
-            for mechanism in mechanisms
-        ],
-    }
 
 
 def sealing() -> Any:
@@ -160,12 +98,14 @@ def _metric(metric: Metric) -> Any:
         "source": metric.source,
         "digest": metric.digest.hex(),
         "values": list(metric.domain.labels),
-        "other": metric.domain.other,
-        "absent": metric.domain.absent,
+        # As text: many readers of JSON hold no integer above 2^53.
+        "other": _text(metric.domain.other),
+        "absent": _text(metric.domain.absent),
+        "open": metric.domain.open,
+        "retain": metric.retain,
         "schedule": {"starts": schedule.starts, **form},
         "mechanism": metric.mechanism.name,
-        # As text: many readers of JSON hold no integer above 2^53.
-        "thresholds": {k: str(v) for k, v in metric.mechanism.thresholds.items()},
+        "parameters": {k: _text(v) for k, v in metric.mechanism.parameters.items()},
         "payload_bytes": metric.mechanism.payload_size,
         "epsilon_declared": metric.epsilon.text,
         "epsilon_charged": metric.epsilon.decimal,
@@ -174,12 +114,18 @@ def _metric(metric: Metric) -> Any:
     }
 
 
+def _text(number: int | None) -> str | None:
+    return None if number is None else str(number)
+
+
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
 FILES: Final[dict[str, Callable[[], Any]]] = {
-    "payloads.json": payloads,
+    "payloads.json": payload_vectors.payloads,
+    "hashing.json": payload_vectors.hashing,
+    "geometry.json": payload_vectors.geometry,
     "sealing.json": sealing,
     "bundles.json": bundles,
 }

@@ -35,6 +35,13 @@ class Reader:
             raise NotCanonical
         return value
 
+    def flag(self, number: int) -> bool:
+        """A bool field; False if it is absent."""
+        value = self.uint(number)
+        if value > 1:
+            raise NotCanonical
+        return bool(value)
+
     def fixed64(self, number: int) -> int:
         """A fixed64 field; 0 if it is absent."""
         if not self._next(number, _FIXED64):

@@ -46,7 +46,8 @@ class WaitingReport(NamedTuple):
     epsilon: str
     """What it was charged, as decimal text."""
     supports: tuple[str, ...]
-    """The values it speaks for. It was made with noise: none of them need be true."""
+    """The values it speaks for. It was made with noise: none of them need be true. Empty in an
+    open domain, where it speaks for countless texts."""
     size: int
     """Bytes, before sealing."""
 
@@ -177,13 +178,12 @@ class Client:
             # The bundle no longer asks it, but what was answered is still sent.
             metric = read_metric(self._ledger.contracts()[entry.metric])
         report = entry.report or b""
-        supported = metric.mechanism.supported(report[REPORT_ID_BYTES:])
         return WaitingReport(
             metric=entry.metric,
             question=metric.question,
             round=entry.round,
             epsilon=charge_text(entry.charge),
-            supports=tuple(metric.domain.labels[value] for value in supported),
+            supports=metric.supported(report[REPORT_ID_BYTES:]),
             size=len(report),
         )
 
@@ -283,8 +283,8 @@ class Client:
         stand_in = chance if domain.other is None else domain.other
         # Of an object only the type is asked: anything else might run code of its own.
         label = _plain(cast(str, value)) if issubclass(type(value), str) else _NO_LABEL
-        key = None if value is None else label
-        return domain.indices.get(key, stand_in), key in domain.indices
+        index = domain.index_of(None if value is None else label)
+        return stand_in if index is None else index, index is not None
 
     def _count(self, outcome: Outcome) -> None:
         counted = Outcome.STORED if outcome else outcome

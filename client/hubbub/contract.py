@@ -29,7 +29,16 @@ from hubbub.limits import (
     MAX_TIME,
     MAX_VALUES,
 )
-from hubbub.mechanisms import Mechanism, OptimisedUnary, RandomisedResponse, SymmetricUnary
+from hubbub.mechanisms import (
+    LocalHashing,
+    Mechanism,
+    OptimisedUnary,
+    ProjectiveGeometry,
+    RandomisedResponse,
+    SubsetSelection,
+    SymmetricUnary,
+)
+from hubbub.mechanisms.local_hashing import OPEN_PRIME
 from hubbub.schedule import Once, Periodic, Schedule
 
 # What a bundle's signature covers begins with this, so that it can mean nothing else.
@@ -53,11 +62,22 @@ _JOINERS: Final = "\u200c\u200d"
 _OPERATOR_KEY: Final = re.compile(r"ed25519:[0-9a-f]{64}", re.ASCII)
 
 
-# Field numbers of Metric's oneof; each message has its threshold as field 1.
-_MECHANISM_FIELDS: Final[Mapping[int, Callable[[int, int], Mechanism]]] = {
-    7: RandomisedResponse,
-    8: SymmetricUnary,
-    9: OptimisedUnary,
+class _Message(NamedTuple):
+    """What a mechanism's message holds."""
+
+    make: Callable[..., Mechanism]
+    more: int
+    """How many parameters there are beside the threshold, which is field 1."""
+
+
+# By field number of Metric's oneof.
+_MECHANISMS: Final = {
+    7: _Message(RandomisedResponse, 0),
+    8: _Message(SymmetricUnary, 0),
+    9: _Message(OptimisedUnary, 0),
+    10: _Message(SubsetSelection, 1),
+    11: _Message(ProjectiveGeometry, 2),
+    12: _Message(LocalHashing, 2),
 }
 
 
@@ -76,16 +96,30 @@ class Domain(NamedTuple):
     """The possible answers. Indices count values, then `other`, then `absent`."""
 
     labels: tuple[str, ...]
+    """Of an open domain, `absent` or nothing."""
     other: int | None
     """Index of the answer that stands for everything outside the domain."""
     absent: int | None
     """Index of the answer that stands for "nothing to report"."""
     indices: Mapping[str | None, int]
     """Index of every label, and of None if there is an `absent` answer."""
+    open: bool = False
+    """Whether every text is an answer, by its `text_index`."""
 
     @property
     def k(self) -> int:
-        return len(self.labels)
+        """How many indices there are."""
+        return OPEN_PRIME if self.open else len(self.labels)
+
+    def index_of(self, answer: str | None) -> int | None:
+        """The index of an answer, None standing for "nothing to report"; None: it has none."""
+        if not self.open:
+            return self.indices.get(answer)
+        # Made for every answer, so that all take as long.
+        index = text_index(answer or "")
+        if answer is None:
+            return self.absent
+        return index if is_text_answer(answer) else None
 
 
 class Metric(NamedTuple):
@@ -98,6 +132,8 @@ class Metric(NamedTuple):
     domain: Domain
     schedule: Schedule
     mechanism: Mechanism
+    retain: bool
+    """Whether the aggregator keeps opened reports; else it keeps counts only."""
     contract: bytes
     """The bytes that were signed."""
     digest: bytes
@@ -106,6 +142,15 @@ class Metric(NamedTuple):
     @property
     def certificate(self) -> Certificate:
         return Certificate(self.epsilon, self.mechanism.ratio)
+
+    def supported(self, payload: bytes) -> tuple[str, ...]:
+        """The labels that a payload supports; none in an open domain, whose texts nobody lists.
+
+        Raises ValueError if it is not a payload of this metric.
+        """
+        if self.domain.open:
+            return ()
+        return tuple(self.domain.labels[value] for value in self.mechanism.supported(payload))
 
     def __repr__(self) -> str:
         return f"<metric {self.name!r}, digest {self.digest.hex()[:16]}…>"
@@ -317,7 +362,12 @@ def _metric(contract: bytes) -> Metric:
     domain = _domain(name, reader.message(5))
     schedule = _schedule(name, reader.message(6))
     mechanism = _mechanism(name, reader, domain.k)
+    retain = reader.flag(13)
     reader.end()
+    if domain.open and not (retain and isinstance(mechanism, LocalHashing)):
+        raise InvalidContract(
+            name, "values", "may be open only with local hashing and reports that are retained"
+        )
     return Metric(
         name=name,
         question=question,
@@ -326,6 +376,7 @@ def _metric(contract: bytes) -> Metric:
         domain=domain,
         schedule=schedule,
         mechanism=mechanism,
+        retain=retain,
         contract=contract,
         digest=sha256(contract),
     )
@@ -355,7 +406,10 @@ def _domain(name: str, reader: Reader | None) -> Domain:
     if reader is None:
         raise InvalidContract(name, "values", "are missing")
     labels, other_label, absent_label = reader.each_text(1), reader.text(2), reader.text(3)
+    is_open = reader.flag(4)
     reader.end()
+    if is_open and (labels or other_label):
+        raise InvalidContract(name, "values", "are not listed in an open domain, nor is other")
     other = absent = None
     if other_label:
         other = len(labels)
@@ -363,10 +417,10 @@ def _domain(name: str, reader: Reader | None) -> Domain:
     if absent_label:
         absent = len(labels)
         labels.append(absent_label)
-    if not 2 <= len(labels) <= MAX_VALUES:
+    if not (is_open or 2 <= len(labels) <= MAX_VALUES):
         raise InvalidContract(name, "values", f"must be 2 to {MAX_VALUES:,}, not {len(labels)}")
     indices: dict[str | None, int] = {}
-    for index, label in enumerate(labels):
+    for number, label in enumerate(labels):
         if not _is_text(label, MAX_LABEL_BYTES):
             raise InvalidContract(
                 name,
@@ -375,10 +429,34 @@ def _domain(name: str, reader: Reader | None) -> Domain:
             )
         if label in indices:
             raise InvalidContract(name, "values", f"{label[:40]!r} is listed twice")
-        indices[label] = index
+        indices[label] = text_index(label) if is_open else number
     if absent is not None:
-        indices[None] = absent
-    return Domain(tuple(labels), other, absent, MappingProxyType(indices))
+        indices[None] = absent = indices[absent_label]
+    return Domain(tuple(labels), other, absent, MappingProxyType(indices), is_open)
+
+
+def is_text_answer(answer: str) -> bool:
+    """Whether a text may answer an open domain's question: 1 to 256 bytes of UTF-8."""
+    data = _text_bytes(answer)
+    return 0 < len(data) <= MAX_LABEL_BYTES and data.decode(errors="replace") == answer
+
+
+def text_index(text: str) -> int:
+    """The index of a text in an open domain: in [0, 2^61 − 1).
+
+    The first 8 bytes of a SHA-256, modulo 2^61 − 1, of the text's length in 2 bytes and its
+    UTF-8 padded to 256: hashing takes as long for every text.
+    """
+    data = _text_bytes(text)[:MAX_LABEL_BYTES]
+    padded = len(data).to_bytes(2, "big") + data.ljust(MAX_LABEL_BYTES, b"\0")
+    return int.from_bytes(sha256(padded)[:8], "big") % OPEN_PRIME
+
+
+def _text_bytes(text: str) -> bytes:
+    """The UTF-8 of as much of a text as shows whether it is too long."""
+    # Python's texts may hold halves of characters, which UTF-8 has no bytes for: such a text is
+    # no answer, but takes the same steps.
+    return text[: MAX_LABEL_BYTES + 1].encode(errors="surrogatepass")
 
 
 def _schedule(name: str, reader: Reader | None) -> Schedule:
@@ -408,15 +486,17 @@ def _schedule(name: str, reader: Reader | None) -> Schedule:
 
 
 def _mechanism(name: str, reader: Reader, k: int) -> Mechanism:
-    """Read the mechanism and its threshold, whichever of the three it is."""
+    """Read the mechanism and its parameters, whichever it is."""
     mechanism: Mechanism | None = None
-    for number, kind in _MECHANISM_FIELDS.items():
+    for number, message in _MECHANISMS.items():
         parameters = reader.message(number)
         if parameters is None:
             continue
         if mechanism is not None:
             raise InvalidContract(name, "mechanism", "must be one only")
-        mechanism = kind(k, parameters.fixed64(1))
+        threshold = parameters.fixed64(1)
+        others = [parameters.uint(2 + place) for place in range(message.more)]
+        mechanism = message.make(k, threshold, *others)
         parameters.end()
     if mechanism is None:
         raise InvalidContract(name, "mechanism", "is missing or unknown to this version")

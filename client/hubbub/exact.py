@@ -159,16 +159,17 @@ def logarithm_rounded_up(ratio: Fraction, unit: int) -> int:
     return high
 
 
-def threshold(epsilon: Epsilon, others: int, one: int, root: int = 1) -> int:
+def threshold(epsilon: Epsilon, others: int | Fraction, one: int, root: int = 1) -> int:
     """Return ⌊one · x/(x + others)⌋ with x = e^(ε/root): how often to tell the truth.
 
-    The probability that k-ary randomised response gives to the truth (others = k − 1), and
-    that unary encoding gives to a faithful bit (others = 1), rounded down: towards more
-    noise. `one` is the number of equally likely draws, 2^64 on a device.
+    `others`: how many reports tell something else for each that tells the truth. The
+    probability that k-ary randomised response gives to the truth (others = k − 1), and that
+    unary encoding gives to a faithful bit (others = 1), rounded down: towards more noise.
+    `one` is the number of equally likely draws, 2^64 on a device.
     """
     return _decide(
         lambda bits: epsilon.exponential(bits, root),
-        lambda x: (one * x.numerator) // (x.numerator + others * x.denominator),
+        lambda x: one * x // (x + others),
     )
 
 

@@ -14,8 +14,13 @@ MAX_CHARGE_PER_DEVICE: Final = 64 * _EPSILON
 
 # A unary report of 65,536 values is 8 KiB, and its index still fits two bytes.
 MAX_VALUES: Final = 65_536
-# A label is read by people: on a chart's axis, in a statement.
+# A label is read by people: on a chart's axis, in a statement. So is a text of an open domain.
 MAX_LABEL_BYTES: Final = 256
+# Counts are kept for every cell, 8 bytes each: of the points of a projective space, which may
+# be more than the values, 2 MiB.
+MAX_CELLS: Final = 1 << 18
+# No ε that a report may cost gains from more than about e^8 + 1.
+MAX_BUCKETS: Final = 1 << 12
 MAX_QUESTION_BYTES: Final = 1_024
 
 # gRPC's default message size; a device holds a bundle in memory whole.

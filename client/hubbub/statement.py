@@ -7,6 +7,7 @@ from hubbub.contract import Metric, parse_metric
 from hubbub.exact import Epsilon, charge_text
 from hubbub.ledger import Entry, Ledger, Status
 from hubbub.limits import MAX_CHARGE_PER_DEVICE, REPORT_ID_BYTES
+from hubbub.mechanisms import LocalHashing
 
 _WHO_SEES_WHAT: Final = """\
 Who can see what
@@ -15,6 +16,11 @@ Who can see what
   when, and how much: the same for every answer. Whoever gets past the encryption of the
   line learns which metric and round a report is for, and no more.
   One device could send many reports; the aggregator cannot tell."""
+
+_KEPT: Final = {
+    False: "the aggregator counts each report and keeps none",
+    True: "the aggregator keeps each report, with its noise, to ask it more questions later",
+}
 
 IN_WORDS: Final = {
     Status.WAITING: "waits to be sent",
@@ -73,10 +79,11 @@ def _metric_section(metric: Metric, entries: list[Entry], budgets: dict[str, int
     lines = [
         metric.name,
         f"  Question   {metric.question}",
-        f"  Answers    {_some(metric.domain.labels)}",
+        f"  Answers    {'any text' if metric.domain.open else _some(metric.domain.labels)}",
         f"  Source     {metric.source}",
         f"  Mechanism  {metric.mechanism.name}, contract {metric.digest.hex()[:16]}…",
         f"  Privacy    ε {metric.epsilon.text} a report. {_in_words(metric.epsilon, 'one report')}",
+        f"  Kept       {_KEPT[metric.retain]}",
         f"  Rounds     {metric.schedule.rounds}",
         f"  Spent      ε {charge_text(spent)}; its source has {rest}",
         f"  Reports    {len(mine) or 'none'}",
@@ -89,15 +96,18 @@ def _report_line(metric: Metric, entry: Entry) -> str:
         said = "deleted before it left"
     else:
         payload = entry.report[REPORT_ID_BYTES:]
-        labels = [metric.domain.labels[value] for value in metric.mechanism.supported(payload)]
-        said = f"{len(entry.report)} bytes, says {_some(labels) if labels else 'nothing'}"
+        labels = metric.supported(payload)
+        speaks_for = _some(labels) if labels else "nothing"
+        if isinstance(metric.mechanism, LocalHashing) and metric.domain.open:
+            speaks_for = f"one of every {metric.mechanism.buckets} texts"
+        said = f"{len(entry.report)} bytes, says {speaks_for}"
     where = ""
     if entry.destination is not None and entry.left_at is not None:
         where = f"left for {entry.destination} at {_time(entry.left_at)}; "
     return f"    round {entry.round}: {said}; {where}{IN_WORDS[entry.status]}"
 
 
-def _some(labels: list[str] | tuple[str, ...], most: int = 8) -> str:
+def _some(labels: tuple[str, ...], most: int = 8) -> str:
     """The first few labels, and how many more there are."""
     more = f" and {len(labels) - most} more" if len(labels) > most else ""
     return ", ".join(labels[:most]) + more

@@ -92,11 +92,14 @@ def test_metrics(data: bytes) -> None:
     domain = message.domain
     labels = [*domain.values, *filter(None, (domain.other, domain.absent))]
     assert list(metric.domain.labels) == labels
+    assert (metric.domain.open, metric.retain) == (domain.open, message.retain)
     assert metric.schedule.starts == message.schedule.starts
     chosen = metric.mechanism.name.replace("-", "_")
     assert message.WhichOneof("mechanism") == chosen
-    ((name, threshold),) = metric.mechanism.thresholds.items()
-    assert threshold == getattr(getattr(message, chosen), name)
+    assert metric.mechanism.parameters == {
+        field.name: getattr(getattr(message, chosen), field.name)
+        for field in getattr(message, chosen).DESCRIPTOR.fields
+    }
 
 
 @given(st.integers(0, (1 << 64) - 1))
@@ -130,6 +133,19 @@ def test_a_number_of_more_than_64_bits_is_refused_at_once(varint: bytes) -> None
     """Four megabytes of continuation bytes would otherwise be added up for half an hour."""
     with pytest.raises(NotCanonical):
         Reader(b"\x08" + varint).uint(1)
+
+
+@pytest.mark.parametrize(
+    ("data", "flag"), [(b"", False), (b"\x68\x01", True), (b"\x60\x01", False)]
+)
+def test_a_flag(data: bytes, flag: bool) -> None:
+    assert Reader(data).flag(13) is flag
+
+
+@pytest.mark.parametrize("data", [b"\x68", b"\x68\x00", b"\x68\x02", b"\x68\x81\x00"])
+def test_a_flag_has_one_form(data: bytes) -> None:
+    with pytest.raises(NotCanonical):
+        Reader(data).flag(13)
 
 
 def test_the_largest_number() -> None:

@@ -142,7 +142,7 @@ def test_a_report_of_more_than_8_is_refused(
 
 def test_a_nudged_threshold_is_refused(operator: Operator, tmp_path: Path) -> None:
     honest = make_bundle(operator).metrics[NAME].mechanism
-    (keep,) = honest.thresholds.values()
+    (keep,) = honest.parameters.values()
     file = tmp_path / "metrics.hubbub"
     file.write_bytes(operator.sign([make_metric(mechanism=RandomisedResponse(4, keep + 1))]))
     with pytest.raises(hubbub.PrivacyNotProved, match=f"{NAME}.*reveal more"):
@@ -414,6 +414,24 @@ def test_what_is_not_in_the_domain_is_replaced_and_told(operator: Operator, tmp_
         assert client.counts[Outcome.STORED] == len(ODD_VALUES)
         assert client.counts[Outcome.STORED_OUTSIDE_DOMAIN] == 0
     assert len(entries(tmp_path)) == len(ODD_VALUES)
+
+
+def test_every_text_is_in_an_open_domain_and_nothing_else(
+    operator: Operator, tmp_path: Path
+) -> None:
+    metric = make_metric(open=True, epsilon="0.1", periodic=(1_000, 100, 0))
+    bundle, clock = make_bundle(operator, metric), Clock(0)
+    no_texts = {"", "\ud800", "x" * 10_000_000}
+    with Device(bundle, tmp_path, clock=clock) as client:
+        for value in [*ODD_VALUES, Rating.GOOD, "x" * 256, None]:
+            outcome = client.metric(NAME).record(value)
+            inside = issubclass(type(value), str) and str.__str__(value) not in no_texts
+            expected = Outcome.STORED if inside else Outcome.STORED_OUTSIDE_DOMAIN
+            assert outcome is expected, type(value)
+            clock.now += 1_000
+    # An id and a payload: of one size, whatever the value.
+    size = 16 + bundle.metrics[NAME].mechanism.payload_size
+    assert {len(entry.report or b"") for entry in entries(tmp_path)} == {size}
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +12,11 @@ from hubbub.contract import Bundle, operator_key_bytes, parse_metric, read_metri
 from hubbub.errors import BundleError, InvalidContract, MalformedBundle, PrivacyNotProved
 from hubbub.exact import Epsilon
 from hubbub.limits import MAX_BUNDLE_BYTES, MAX_VALUES
-from hubbub.mechanisms import MECHANISMS, OptimisedUnary, RandomisedResponse, SymmetricUnary
+from hubbub.mechanisms import MECHANISMS, LocalHashing, OptimisedUnary, RandomisedResponse
+from hubbub.mechanisms.local_hashing import OPEN_PRIME
+from hubbub.randomness import SYSTEM
 from hubbub.v1 import contract_pb2 as pb
+from tests.calibrated import calibrated
 from tests.hostile import mutated
 from tools.bundle_vectors import (
     NAME,
@@ -21,6 +25,7 @@ from tools.bundle_vectors import (
     encode,
     good_bundles,
     metric,
+    open_metric,
     operator_key,
     sign,
 )
@@ -39,8 +44,8 @@ def verify(*metrics: bytes) -> Bundle:
 
 def test_the_largest_domain() -> None:
     labels = [format(i, "x") for i in range(MAX_VALUES)]
-    for kind in MECHANISMS.values():
-        checked = verify(metric(kind.calibrate(MAX_VALUES, ONE), labels)).metrics[NAME]
+    for name in MECHANISMS:
+        checked = verify(metric(calibrated(name, MAX_VALUES, "1"), labels)).metrics[NAME]
         assert checked.domain.k == MAX_VALUES
         assert checked.domain.indices["ffff"] == MAX_VALUES - 1
 
@@ -70,6 +75,40 @@ def test_four_megabytes_of_anything_are_refused_at_once() -> None:
     for byte in (b"\0", b"\x0a", b"\x0b", b"\x80", b"\xff"):
         with pytest.raises(MalformedBundle):
             Bundle.verify(byte * MAX_BUNDLE_BYTES, operator_key=KEY)
+
+
+# -- Open domains -------------------------------------------------------------------------
+
+
+def test_an_open_domain_has_an_index_for_every_text() -> None:
+    domain = verify(open_metric()).metrics[NAME].domain
+    assert (domain.k, domain.labels, domain.other, domain.absent) == (OPEN_PRIME, (), None, None)
+    texts = ["a", "b", "a ", " a", "A", "\n", "\0", "é", "e\u0301", "x" * 256]
+    indices = [domain.index_of(text) for text in texts]
+    assert len({*indices}) == len(texts)
+    assert all(index is not None and 0 <= index < OPEN_PRIME for index in indices)
+
+
+def test_absent_in_an_open_domain_is_a_text_as_any_other() -> None:
+    domain = verify(open_metric(absent="no answer")).metrics[NAME].domain
+    assert domain.labels == ("no answer",)
+    assert domain.absent == domain.index_of(None) == domain.index_of("no answer")
+    assert verify(open_metric()).metrics[NAME].domain.index_of(None) is None
+
+
+OPEN = parse_metric(open_metric()).domain
+
+
+@given(st.text(max_size=300))
+def test_a_text_of_256_bytes_or_less_is_an_answer(text: str) -> None:
+    assert (OPEN.index_of(text) is not None) == (0 < len(text.encode()) <= 256)
+
+
+def test_a_payload_of_an_open_domain_names_no_label() -> None:
+    checked = verify(open_metric(absent="no answer")).metrics[NAME]
+    assert isinstance(checked.mechanism, LocalHashing)
+    assert checked.supported(checked.mechanism.randomise(7, SYSTEM)) == ()
+    assert verify().metrics[NAME].supported(b"\x01") == ("good",)
 
 
 # -- Files and keys -----------------------------------------------------------------------
@@ -126,15 +165,11 @@ def test_a_metric_that_is_not_private_can_be_looked_at() -> None:
 @pytest.mark.parametrize("epsilon", ["0.000000000001", "0.5", "1", "ln 3", "ln 9", "8"])
 def test_thresholds_are_accepted_up_to_the_last_integer(epsilon: str, step: int) -> None:
     """step > 0 reveals more."""
-    declared = Epsilon.parse(epsilon)
-    keep = RandomisedResponse.calibrate(4, declared).keep + step
-    flip = SymmetricUnary.calibrate(4, declared).flip - step
-    raised = OptimisedUnary.calibrate(4, declared).raised - step
-    for mechanism in (
-        RandomisedResponse(4, keep),
-        SymmetricUnary(4, flip),
-        OptimisedUnary(4, raised),
-    ):
+    for name in MECHANISMS:
+        mechanism: Any = calibrated(name, 4, epsilon)
+        threshold, number = next(iter(mechanism.parameters.items()))
+        more = -step if threshold in {"flip", "raised"} else step
+        mechanism = mechanism._replace(**{threshold: number + more})
         contract = metric(mechanism, epsilon=epsilon)
         if step > 0:
             with pytest.raises(PrivacyNotProved, match="reveal more"):
@@ -223,7 +258,8 @@ MESSAGES = st.builds(
     question=TEXTS,
     source=TEXTS,
     epsilon=TEXTS,
-    domain=st.none() | st.builds(pb.Domain, values=st.lists(TEXTS), other=TEXTS, absent=TEXTS),
+    domain=st.none()
+    | st.builds(pb.Domain, values=st.lists(TEXTS), other=TEXTS, absent=TEXTS, open=st.booleans()),
     schedule=st.none()
     | st.builds(pb.Schedule, starts=NUMBERS, once=st.builds(pb.Once, ends=NUMBERS))
     | st.builds(
@@ -231,13 +267,28 @@ MESSAGES = st.builds(
         starts=NUMBERS,
         periodic=st.builds(pb.Periodic, every=NUMBERS, rounds=NUMBERS, grace=NUMBERS),
     ),
-    optimised_unary=st.builds(pb.OptimisedUnary, raised=NUMBERS),
+    retain=st.booleans(),
+)
+SMALL = st.integers(0, 20)
+MECHANISM_FIELDS = (
+    st.builds(pb.OptimisedUnary, raised=NUMBERS).map(lambda m: {"optimised_unary": m})
+    | st.builds(pb.SubsetSelection, included=NUMBERS, size=NUMBERS | SMALL).map(
+        lambda m: {"subset_selection": m}
+    )
+    | st.builds(
+        pb.ProjectiveGeometry, within=NUMBERS, field=NUMBERS | SMALL, dimensions=NUMBERS | SMALL
+    ).map(lambda m: {"projective_geometry": m})
+    | st.builds(pb.LocalHashing, keep=NUMBERS, buckets=NUMBERS | SMALL, prime=NUMBERS | SMALL).map(
+        lambda m: {"local_hashing": m}
+    )
 )
 
 
 @settings(max_examples=150)
-@given(MESSAGES)
-def test_any_fields_are_a_metric_or_a_bundle_error(message: pb.Metric) -> None:
+@given(MESSAGES.map(encode) | st.just(metric(None)), MECHANISM_FIELDS)
+def test_any_fields_are_a_metric_or_a_bundle_error(rest: bytes, fields: dict[str, Any]) -> None:
+    message = pb.Metric.FromString(rest)
+    message.MergeFrom(pb.Metric(**fields))
     contract = encode(message)
     try:
         checked = parse_metric(contract)

@@ -8,7 +8,7 @@ told to `record`'s caller alone, must be found nowhere.
 import contextlib
 import io
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,59 +19,21 @@ import hubbub.__main__ as command
 import hubbub.sealing
 from hubbub import Client, Outcome
 from hubbub.contract import SealingKey
-from hubbub.exact import Epsilon
 from hubbub.ledger import Ledger
-from hubbub.mechanisms import MECHANISMS
+from hubbub.mechanisms import MECHANISMS, LocalHashing
 from hubbub.transport import Refused
+from tests import laws
 from tests.bundles import Operator, make_bundle, make_metric
-from tests.devices import Clock, Device, Paced, Receiver, entries
+from tests.chance import Tape, of_five, seed_of, tape_for
+from tests.devices import Clock, Device, Receiver, entries
 
 VALUES = ("excellent", "good", "fair", "poor", "none of these")
 CANARY = "canary-0b5e9c7d41"
-OUTSIDE: tuple[Any, ...] = (CANARY, "", None, 3, b"good", [CANARY], object())
+NO_TEXTS: tuple[Any, ...] = ("", None, 3, b"good", [CANARY], object())
+# Of a list of values, and of an open domain, where every text has its own index.
+OUTSIDE = (CANARY, *NO_TEXTS)
+OUTSIDE_OPEN = (*NO_TEXTS, CANARY * 20, CANARY + "\ud800")
 NAME = "health.self_rated"
-
-
-class Tape(Paced):
-    """Chance that is written down before. Each answer must be asked for as it was foreseen."""
-
-    def __init__(self, answers: Sequence[bytes | int]) -> None:
-        super().__init__(long=True)
-        self.answers = list(answers)
-
-    def digits(self, count: int) -> bytes:
-        answer = self.answers.pop(0)
-        assert isinstance(answer, bytes)
-        assert len(answer) == count
-        return answer
-
-    def below(self, n: int) -> int:
-        if n > 1_000:
-            return super().below(n)
-        answer = self.answers.pop(0)
-        assert isinstance(answer, int)
-        assert answer < n
-        return answer
-
-
-def tape_for(mechanism: str, k: int, value: int, target: int) -> list[bytes | int]:
-    """What chance must give for `value` to be reported as `target`.
-
-    `target` is a value for randomised response, and for unary encoding a vector: its bit i
-    is value i's. A digit of 0 is below every threshold's, one of 255 above.
-    """
-    if mechanism == "randomised-response":
-        if value == target:
-            return [bytes(8), 0]
-        return [b"\xff" * 8, (target - value - 1) % k]
-    bits = [target >> i & 1 for i in range(k)]
-    if mechanism == "symmetric-unary":
-        bits[value] ^= 1
-        own = b""
-    else:
-        own = b"\xff" if bits[value] else b"\0"
-    # A bit of 1 is a digit below the threshold; the last value's comes first.
-    return [bytes(0 if bit else 255 for bit in reversed(bits)) + own]
 
 
 def stand_in(key: SealingKey, digest: bytes, round_number: int, report: bytes) -> bytes:
@@ -88,7 +50,7 @@ def life(client: Client, clock: Clock, value: Any) -> Iterator[object]:
         yield client.preview()
         # Unreachable, then counted, then refused, then left waiting.
         if number < 3:
-            yield client.flush(0.1), client.flush(0.1)
+            yield client.flush(0.9), client.flush(0.9)
         yield metric.record(value)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "transaction", _full)
@@ -137,9 +99,14 @@ def observe(
     return seen
 
 
-@pytest.mark.parametrize("memory", [False, True], ids=["file", "memory"])
-@pytest.mark.parametrize("other", ["", "none of these"], ids=["no-other", "other"])
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+LIVES = [
+    *((name, "listed", "file") for name in MECHANISMS),
+    *((name, "other", "memory") for name in MECHANISMS),
+    *(("local-hashing", "open", state) for state in ("file", "memory")),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "domain", "kept_in"), LIVES)
 def test_nothing_tells_two_values_apart(
     operator: Operator,
     tmp_path: Path,
@@ -148,27 +115,36 @@ def test_nothing_tells_two_values_apart(
     monkeypatch: pytest.MonkeyPatch,
     *,
     mechanism: str,
-    other: str,
-    memory: bool,
+    domain: str,
+    kept_in: str,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     monkeypatch.setattr(hubbub.sealing, "seal", stand_in)
-    values = VALUES[:-1] if other else VALUES
-    metric = make_metric(values=values, other=other, mechanism=mechanism, periodic=(1_000, 9, 0))
-    bundle = make_bundle(operator, metric)
-    k = bundle.metrics[NAME].domain.k
-    assert k == 5
+    values, other = (VALUES[:-1], VALUES[-1]) if domain == "other" else (VALUES, "")
+    contract = make_metric(
+        values=values,
+        other=other,
+        open=domain == "open",
+        mechanism="local-hashing" if domain == "open" else of_five(mechanism),
+        periodic=(1_000, 9, 0),
+    )
+    bundle = make_bundle(operator, contract)
+    metric = bundle.metrics[NAME]
+    tried = (*VALUES[:4], *(OUTSIDE_OPEN if domain == "open" else OUTSIDE))
+    if domain == "open":
+        tried += (CANARY, CANARY[::-1], "\0")
     first: list[object] | None = None
-    for number, value in enumerate((*VALUES[:4], *OUTSIDE)):
+    for number, value in enumerate(tried):
         answers: list[bytes | int] = []
         # Five reports of four rounds and one more; in between, the answered rounds' draws.
         for target, answered in zip((1, 0, 4, 2, 3), (1, 1, 1, 2, 0), strict=True):
             chance = target if mechanism == "randomised-response" else 2
+            index = metric.domain.index_of(value) if isinstance(value, str) else None
             outside = 4 if other else chance
-            index = VALUES.index(value) if isinstance(value, str) and value in VALUES else outside
-            answers += [chance, b"i" * 16, *tape_for(mechanism, k, index, target)]
+            tape = tape_for(metric.mechanism, outside if index is None else index, target)
+            answers += [chance, b"i" * 16, *tape]
             answers += [0] * answered
-        state = None if memory else tmp_path / str(number) / "state"
+        state = None if kept_in == "memory" else tmp_path / str(number) / "state"
         seen = observe(bundle, state, value, Tape(answers), caplog)
         told = capfd.readouterr()
         seen += [told.out, told.err]
@@ -179,15 +155,6 @@ def test_nothing_tells_two_values_apart(
             assert len([line for line in seen if line == Outcome.ALREADY_ANSWERED]) == 4
             assert len(seen) > 25
         assert seen == first, value
-
-
-def test_a_tape_gives_the_report_it_is_made_for() -> None:
-    for name, kind in MECHANISMS.items():
-        mechanism = kind.calibrate(5, Epsilon.parse("1"))
-        for value in range(5):
-            for target in range(5 if name == "randomised-response" else 32):
-                payload = mechanism.randomise(value, Tape(tape_for(name, 5, value, target)))
-                assert payload == bytes([target])
 
 
 def test_a_value_outside_the_domain_is_found_nowhere(
@@ -204,6 +171,9 @@ def test_a_value_outside_the_domain_is_found_nowhere(
         for name in MECHANISMS
         for other in ("", "others")
     ]
+    outside = [CANARY] * len(metrics) + [CANARY * 20, CANARY + "\ud800"]
+    metrics += [make_metric(f"open.{i}", open=True, epsilon="0.1") for i in (0, 1)]
+    asked = len(metrics)
     bundle, receiver = make_bundle(operator, *metrics), Receiver(Refused("UNAVAILABLE"))
     seen: list[object] = []
     with Device(bundle, tmp_path, transport=receiver) as client:
@@ -215,9 +185,9 @@ def test_a_value_outside_the_domain_is_found_nowhere(
         for owner, name in ((Ledger, "transaction"), (Client, "_index")):
             with monkeypatch.context() as patch:
                 patch.setattr(owner, name, explode)
-                seen += [handle.record(CANARY) for handle in handles]
-        seen += [handle.record(CANARY) for handle in handles]
-        assert seen[-6:] == [Outcome.STORED_OUTSIDE_DOMAIN] * 6
+                seen += [h.record(value) for h, value in zip(handles, outside, strict=True)]
+        seen += [h.record(value) for h, value in zip(handles, outside, strict=True)]
+        assert seen[-asked:] == [Outcome.STORED_OUTSIDE_DOMAIN] * asked
         seen += [handle.record(CANARY) for handle in handles]
         seen += [client, vars(client), client.preview(), client.counts, handles, bundle]
         client.flush(1)
@@ -227,9 +197,25 @@ def test_a_value_outside_the_domain_is_found_nowhere(
     seen += [(vars(record), record.getMessage()) for record in caplog.records]
     assert command.main(["show", str(tmp_path)]) == 0
     seen += capfd.readouterr()
-    assert len(receiver.submissions) >= 6
+    assert len(receiver.submissions) >= asked
     assert CANARY not in ascii(seen)
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert files
     for encoding in ("utf-8", "utf-16-le", "utf-16-be"):
         assert not any(CANARY.encode(encoding) in content for content in files)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_tape_gives_the_report_it_is_made_for(name: str) -> None:
+    mechanism = of_five(name)
+    if isinstance(mechanism, LocalHashing):
+        reports = [
+            seed_of(mechanism)[1] * mechanism.prime * mechanism.buckets + said for said in range(4)
+        ]
+        payloads = [laws.number(report, mechanism.reports) for report in reports]
+    else:
+        payloads = sorted(laws.specified_law(mechanism, 0))
+    for value in range(5):
+        for target, payload in enumerate(payloads):
+            tape = tape_for(mechanism, value, target)
+            assert mechanism.randomise(value, Tape(tape)) == payload

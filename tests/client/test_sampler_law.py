@@ -1,14 +1,25 @@
 """The law of the shipped samplers, enumerated over every tape of random digits."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from hubbub import exact, mechanisms, randomness
 from hubbub.exact import Certificate, Epsilon
-from hubbub.mechanisms import MECHANISMS, OptimisedUnary, RandomisedResponse, SymmetricUnary
+from hubbub.mechanisms import (
+    MECHANISMS,
+    LocalHashing,
+    OptimisedUnary,
+    ProjectiveGeometry,
+    RandomisedResponse,
+    SubsetSelection,
+    SymmetricUnary,
+)
 from hubbub.mechanisms.coin import Resolution
-from tests.proofs import CHECKS, PROOFS, Core, check_below, check_law, walks
+from tests.core import Core
+from tests.proofs import CHECKS, PROOFS, check_below, check_consumption, check_law, walks
 
-SHIPPED = Core(exact, randomness, mechanisms)
+SHIPPED = Core(exact, randomness, mechanisms, tuple(MECHANISMS))
 
 # Unary encoding's own bit is fair, which needs an even base.
 UNARY_RESOLUTIONS = [Resolution(2, 3), Resolution(4, 2)]
@@ -40,24 +51,57 @@ def test_unary_encoding_for_every_threshold(
         check_law(mechanism, walks(mechanism))
 
 
+@pytest.mark.parametrize("ranked", [True, False], ids=["ranks", "bit-vectors"])
+@pytest.mark.parametrize(("k", "size"), [(3, 1), (3, 2), (4, 3), (5, 1), (5, 2), (5, 3), (5, 4)])
+def test_subset_selection_for_every_threshold(k: int, size: int, *, ranked: bool) -> None:
+    with nullcontext() if ranked else SHIPPED.bit_vectors():
+        for included in range(4):
+            mechanism = SubsetSelection(k, included, size, Resolution(2, 2))
+            walked = walks(mechanism)
+            check_law(mechanism, walked)
+            check_consumption(mechanism, walked)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize(("field", "dimensions"), [(2, 3), (3, 2), (3, 3), (5, 2), (2, 4)])
+def test_projective_geometry_for_every_threshold(field: int, dimensions: int, k: int) -> None:
+    for within in range(8):
+        mechanism = ProjectiveGeometry(k, within, field, dimensions, Resolution(2, 3))
+        check_law(mechanism, walks(mechanism))
+
+
+@pytest.mark.parametrize(("buckets", "prime"), [(2, 2), (2, 3), (3, 3), (2, 5)])
+def test_local_hashing_for_every_threshold(buckets: int, prime: int) -> None:
+    for keep in range(4):
+        mechanism = LocalHashing(prime, keep, buckets, prime, Resolution(2, 2))
+        check_law(mechanism, walks(mechanism))
+
+
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "ln 3", "2"])
 @pytest.mark.parametrize(
-    ("name", "k", "resolution"),
+    ("name", "k", "parameters", "resolution"),
     [
-        *(("randomised-response", k, Resolution(4, 3)) for k in (2, 3, 4, 9)),
-        *(("symmetric-unary", k, Resolution(4, 3)) for k in (2, 3)),
-        *(("optimised-unary", k, Resolution(4, 3)) for k in (2, 3)),
-        ("symmetric-unary", 4, Resolution(2, 5)),
-        ("symmetric-unary", 3, Resolution(3, 3)),
-        ("optimised-unary", 4, Resolution(2, 5)),
+        *(("randomised-response", k, (), Resolution(4, 3)) for k in (2, 3, 4, 9)),
+        *(("symmetric-unary", k, (), Resolution(4, 3)) for k in (2, 3)),
+        *(("optimised-unary", k, (), Resolution(4, 3)) for k in (2, 3)),
+        ("symmetric-unary", 4, (), Resolution(2, 5)),
+        ("symmetric-unary", 3, (), Resolution(3, 3)),
+        ("optimised-unary", 4, (), Resolution(2, 5)),
+        *(("subset-selection", 3, (size,), Resolution(4, 3)) for size in (1, 2)),
+        *(("subset-selection", 4, (size,), Resolution(3, 3)) for size in (1, 2, 3)),
+        *(("subset-selection", 5, (size,), Resolution(2, 4)) for size in (2, 3)),
+        ("projective-geometry", 7, (2, 3), Resolution(4, 3)),
+        ("projective-geometry", 4, (3, 3), Resolution(3, 3)),
+        ("local-hashing", 3, (2, 3), Resolution(4, 3)),
+        ("local-hashing", 3, (3, 5), Resolution(2, 3)),
     ],
     ids=str,
 )
 def test_everything_about_a_calibrated_mechanism(
-    name: str, k: int, resolution: Resolution, epsilon: str
+    name: str, k: int, parameters: tuple[int, ...], resolution: Resolution, epsilon: str
 ) -> None:
     declared = Epsilon.parse(epsilon)
-    mechanism = MECHANISMS[name].calibrate(k, declared, resolution)
+    mechanism = MECHANISMS[name].calibrate(k, declared, *parameters, resolution=resolution)
     walked = walks(mechanism)
     for check in CHECKS.values():
         check(mechanism, walked)

@@ -5,6 +5,8 @@ shipped in: 2^64 draws, up to 128 values. The crowd's values are fixed, so all c
 devices' own. Crowds are small and many, which makes the variance of an estimate sharp.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,17 +14,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hubbub.exact import Epsilon
-from hubbub.mechanisms import MECHANISMS, Mechanism
-from hubbub.randomness import SYSTEM
-from tests.harness import (
-    Range,
-    count_law,
-    divergence,
-    divergence_limit,
-    mean_range,
-    variance_range,
+from hubbub.mechanisms import (
+    MECHANISMS,
+    LocalHashing,
+    Mechanism,
+    OptimisedUnary,
+    SymmetricUnary,
 )
+from hubbub.randomness import SYSTEM
+from tests.calibrated import calibrated
+from tests.harness import count_law, divergence, divergence_limit, mean_range, variance_range
+from tests.laws import pair_chance, specified_law
 
 CROWDS = 6_000
 DEVICES = 4  # in a crowd, one after the other: a draw used twice shows in the variance
@@ -39,6 +41,8 @@ class Sample:
     """Reports of CROWDS crowds."""
 
     mechanism: Mechanism
+    payloads: list[bytes]
+    """Of crowd after crowd: shape (CROWDS · DEVICES,)."""
     bits: NDArray[np.bool_]
     """Whether a report supports a value: shape (CROWDS, DEVICES, k)."""
 
@@ -98,118 +102,156 @@ class Sample:
         """How often those reports should support each value."""
         return np.where(np.arange(self.k) == 0, self.p, self.q)
 
+    @property
+    def payloads_of_value_0(self) -> list[bytes]:
+        """Shape (2 · CROWDS,)."""
+        return [payload for i in (0, 1) for payload in self.payloads[i::DEVICES]]
+
 
 @cache
 def collect(name: str, k: int, epsilon: str) -> Sample:
-    mechanism = MECHANISMS[name].calibrate(k, Epsilon.parse(epsilon))
+    mechanism = calibrated(name, k, epsilon)
     payloads = [mechanism.randomise(value, SYSTEM) for _ in range(CROWDS) for value in crowd(k)]
-    folded = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
-    if name == "randomised-response":  # one byte, since k ≤ 256
-        bits = folded == np.arange(k)
-    else:
-        bits = np.unpackbits(folded, axis=1, count=k, bitorder="little").astype(bool)
-    return Sample(mechanism, bits.reshape(CROWDS, DEVICES, k))
+    bits = supports(mechanism, payloads).reshape(CROWDS, DEVICES, k)
+    return Sample(mechanism, payloads, bits)
 
 
-@pytest.fixture(params=["0.5", "1", "2", "4"], ids="ε={}".format)
-def epsilon(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def supports(mechanism: Mechanism, payloads: list[bytes]) -> NDArray[np.bool_]:
+    """Whether each payload supports each value: shape (payloads, k)."""
+    if isinstance(mechanism, SymmetricUnary | OptimisedUnary):
+        packed = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
+        return np.unpackbits(packed, axis=1, count=mechanism.k, bitorder="little").astype(bool)
+    if isinstance(mechanism, LocalHashing):
+        # Hardly a seed comes twice, so that all are read at once.
+        seeds, said = np.array([mechanism.read(payload) for payload in payloads]).T[:, :, None]
+        rest, c = np.divmod(seeds, mechanism.prime)
+        a, b = np.divmod(rest, mechanism.prime)
+        x = np.arange(mechanism.k)
+        hashed = ((a * x + b) * x + c) % mechanism.prime
+        return np.asarray(hashed * mechanism.buckets // mechanism.prime == said)
+    bits = np.zeros((len(payloads), mechanism.k), np.bool_)
+    read = cache(mechanism.supported)
+    for row, payload in zip(bits, payloads, strict=True):
+        row[read(payload)] = True
+    return bits
 
 
-@pytest.fixture(params=[2, 4, 16, 128], ids="k={}".format)
-def k(request: pytest.FixtureRequest) -> int:
-    return int(request.param)
+EPSILONS = ("0.5", "1", "2", "4")
+SIZES = (2, 4, 16, 128)
+QUICK = ("randomised-response", "symmetric-unary", "optimised-unary")
+# Those that draw more are watched at fewer ε.
+CASES = [
+    *((name, k, epsilon) for name in QUICK for k in SIZES for epsilon in EPSILONS),
+    *(
+        (name, k, epsilon)
+        for name in MECHANISMS
+        if name not in QUICK
+        for k, epsilon in ((2, "4"), (4, "0.5"), (16, "1"), (128, "1"))
+    ),
+]
 
 
-@pytest.fixture(params=list(MECHANISMS))
-def sample(request: pytest.FixtureRequest, k: int, epsilon: str) -> Sample:
-    return collect(request.param, k, epsilon)
+def cases(names: Iterable[str] = MECHANISMS, most: int = max(SIZES)) -> pytest.MarkDecorator:
+    """Samples of some mechanisms, of at most so many values."""
+    chosen = [case for case in CASES if case[0] in names and case[1] <= most]
+    return pytest.mark.parametrize(("name", "k", "epsilon"), chosen)
 
 
-@pytest.fixture(params=["symmetric-unary", "optimised-unary"])
-def unary(request: pytest.FixtureRequest, k: int, epsilon: str) -> Sample:
-    return collect(request.param, k, epsilon)
-
-
-@pytest.fixture
-def response(k: int, epsilon: str) -> Sample:
-    return collect("randomised-response", k, epsilon)
-
-
-def test_the_mean_of_the_estimates_is_the_truth(sample: Sample) -> None:
-    allowed = mean_range(sample.truth, sample.variance, sample.bound, CROWDS, figures=sample.k)
+@cases()
+def test_the_mean_of_the_estimates_is_the_truth(name: str, k: int, epsilon: str) -> None:
+    sample = collect(name, k, epsilon)
+    allowed = mean_range(sample.truth, sample.variance, sample.bound, CROWDS, figures=k)
 
     assert allowed.holds(sample.estimates.mean(axis=0))
 
 
-def test_the_variance_of_the_estimates_is_the_formula(sample: Sample) -> None:
-    allowed = variance_range(sample.variance, sample.fourth, sample.bound, CROWDS, figures=sample.k)
+@cases()
+def test_the_variance_of_the_estimates_is_the_formula(name: str, k: int, epsilon: str) -> None:
+    sample = collect(name, k, epsilon)
+    allowed = variance_range(sample.variance, sample.fourth, sample.bound, CROWDS, figures=k)
 
     assert allowed.holds(((sample.estimates - sample.truth) ** 2).mean(axis=0))
 
 
-def test_bits_of_one_unary_report_are_uncorrelated(unary: Sample) -> None:
-    rates = unary.rates_of_value_0
-    spread = rates * (1 - rates)
-
-    assert _pairs_range(unary, 0 * spread, np.outer(spread, spread)).holds(_products(unary))
-
-
-def test_bits_of_one_randomised_response_exclude_each_other(response: Sample) -> None:
-    rates = response.rates_of_value_0
-    a, b = rates[:, None], rates[None, :]
-    # Of two bits, the one, the other or neither is set.
-    second_moment = a * (1 - a) ** 2 * b**2 + b * (1 - b) ** 2 * a**2 + (1 - a - b) * (a * b) ** 2
-
-    assert _pairs_range(response, -np.outer(rates, rates), second_moment).holds(_products(response))
-
-
-def test_randomised_response_reports_every_value_as_often_as_it_should(response: Sample) -> None:
-    reports = response.of_value_0
-
-    assert (reports.sum(axis=1) == 1).all()
-    assert divergence(reports.sum(axis=0), response.rates_of_value_0) <= divergence_limit(
-        response.k
-    )
-
-
-def test_unary_reports_set_as_many_bits_as_independent_bits_would(unary: Sample) -> None:
-    totals = np.bincount(unary.of_value_0.sum(axis=1), minlength=unary.k + 1)
-    _, law = count_law(unary.p, unary.q, holders=1, others=unary.k - 1, reach=unary.k)
-
-    assert divergence(totals, law) <= divergence_limit(unary.k + 1)
-
-
-@pytest.mark.parametrize("k", [2, 4], indirect=True)
-def test_whole_unary_reports_come_as_often_as_they_should(unary: Sample) -> None:
-    patterns = np.arange(2**unary.k)[:, None] >> np.arange(unary.k) & 1
-    rates = unary.rates_of_value_0
-    law = np.where(patterns, rates, 1 - rates).prod(axis=1)
-    codes = unary.of_value_0 @ (1 << np.arange(unary.k))
-
-    seen = np.bincount(codes, minlength=len(law))
-
-    assert divergence(seen, law) <= divergence_limit(len(law))
-
-
-def _pairs(k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+@cases()
+def test_two_values_are_supported_together_as_often_as_they_should(
+    name: str, k: int, epsilon: str
+) -> None:
+    """The mean product of every two bits' distances from their rates is the covariance."""
+    sample = collect(name, k, epsilon)
     first, second = np.triu_indices(k, 1)
-    return first, second
-
-
-def _products(sample: Sample) -> Floats:
-    """Mean product of every two bits' distances from their rates: the pairs' covariances."""
-    centred = sample.of_value_0 - sample.rates_of_value_0
-    sums: Floats = centred.T @ centred
-    return sums[_pairs(sample.k)] / len(centred)
-
-
-def _pairs_range(sample: Sample, covariance: Floats, second_moment: Floats) -> Range:
-    pairs = _pairs(sample.k)
-    return mean_range(
-        np.broadcast_to(covariance, second_moment.shape)[pairs],
-        second_moment[pairs],
-        1,
-        len(sample.of_value_0),
-        figures=len(pairs[0]),
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    both = np.array([float(pair_chance(sample.mechanism, 0, u, v)) for u, v in pairs])
+    rates = sample.rates_of_value_0
+    a, b = rates[first], rates[second]
+    # Of two bits both are set, or one, or the other, or none.
+    second_moment = (
+        both * (1 - a) ** 2 * (1 - b) ** 2
+        + (a - both) * (1 - a) ** 2 * b**2
+        + (b - both) * a**2 * (1 - b) ** 2
+        + (1 - a - b + both) * a**2 * b**2
     )
+    centred = sample.of_value_0 - rates
+    products = (centred.T @ centred)[first, second] / len(centred)
+
+    allowed = mean_range(both - a * b, second_moment, 1, len(centred), figures=len(first))
+
+    assert allowed.holds(products)
+
+
+@cases(["symmetric-unary", "optimised-unary"])
+def test_unary_reports_set_as_many_bits_as_independent_bits_would(
+    name: str, k: int, epsilon: str
+) -> None:
+    sample = collect(name, k, epsilon)
+    totals = np.bincount(sample.of_value_0.sum(axis=1), minlength=k + 1)
+    _, law = count_law(sample.p, sample.q, holders=1, others=k - 1, reach=k)
+
+    assert divergence(totals, law) <= divergence_limit(k + 1)
+
+
+@cases(["randomised-response", "projective-geometry"])
+def test_whole_reports_come_as_often_as_they_should(name: str, k: int, epsilon: str) -> None:
+    check_whole_reports(collect(name, k, epsilon))
+
+
+@cases(["symmetric-unary", "optimised-unary"], most=4)
+def test_whole_bit_vectors_come_as_often_as_they_should(name: str, k: int, epsilon: str) -> None:
+    check_whole_reports(collect(name, k, epsilon))
+
+
+@cases(["subset-selection"], most=16)
+def test_whole_sets_come_as_often_as_they_should(name: str, k: int, epsilon: str) -> None:
+    check_whole_reports(collect(name, k, epsilon))
+
+
+def check_whole_reports(sample: Sample) -> None:
+    law = specified_law(sample.mechanism, 0)
+    seen = Counter(sample.payloads_of_value_0)
+    assert seen.keys() <= law.keys()
+
+    counts = np.array([seen[payload] for payload in law])
+
+    assert divergence(counts, np.array([float(p) for p in law.values()])) <= divergence_limit(
+        len(law)
+    )
+
+
+@cases(["local-hashing"])
+def test_hashes_fall_independently_and_only_the_value_s_is_told(
+    name: str, k: int, epsilon: str
+) -> None:
+    """Where the own value, another one, and one beyond the domain fall, and what is said."""
+    sample = collect(name, k, epsilon)
+    mechanism = sample.mechanism
+    assert isinstance(mechanism, LocalHashing)
+    buckets, prime = mechanism.buckets, mechanism.prime
+    size = np.bincount(np.arange(prime) * buckets // prime) / prime
+    keep, lie = sample.p, (1 - sample.p) / (buckets - 1)
+    told = np.where(np.eye(buckets, dtype=bool), keep, lie)
+    law = np.einsum("a,b,c,ad->abcd", size, size, size, told)
+    seen = np.zeros(law.shape, np.int64)
+    for seed, said in map(mechanism.read, sample.payloads_of_value_0):
+        seen[(*(mechanism.bucket(seed, value) for value in (0, 1, 999)), said)] += 1
+
+    assert divergence(seen.ravel(), law.ravel()) <= divergence_limit(law.size)

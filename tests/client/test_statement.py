@@ -10,7 +10,7 @@ from hubbub.ledger import Ledger
 from hubbub.statement import statement
 from hubbub.transport import Refused
 from tests.bundles import Operator, make_bundle, make_metric
-from tests.devices import Clock, Device, Opener, Receiver
+from tests.devices import Clock, Device, Opener, Receiver, entries
 
 NAME = "health.self_rated"
 
@@ -58,7 +58,7 @@ def test_every_report_that_left_is_shown_as_it_left(
         for number in range(4):
             clock.now = 86_400 * number + 45
             client.metric(NAME).record("good")
-            client.flush(0.1)
+            client.flush(0.9)
         clock.now = 86_400 * 4
         client.metric(NAME).record("good")
     lines = section(shown(tmp_path), NAME)
@@ -78,9 +78,7 @@ def test_every_report_that_left_is_shown_as_it_left(
         assert line.startswith(f"    round {number}: 17 bytes, says ")
         assert line.endswith(f"; {fate}")
         if number < 4:
-            supported = [
-                metric.domain.labels[v] for v in metric.mechanism.supported(sent[number][16:])
-            ]
+            supported = metric.supported(sent[number][16:])
             assert f"says {', '.join(supported) or 'nothing'};" in line
 
 
@@ -158,6 +156,46 @@ def test_long_lists_are_cut(bundle: Bundle, tmp_path: Path) -> None:
     (line,) = (x for x in section(shown(tmp_path), "visits") if x.startswith("  Answers"))
     listed = ", ".join(f"{n} visits" for n in range(8))
     assert line == f"  Answers    {listed} and 12 more"
+
+
+NEW = ("subset-selection", "projective-geometry", "local-hashing")
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_a_report_says_the_labels_that_it_speaks_for(
+    operator: Operator, tmp_path: Path, name: str
+) -> None:
+    values = [f"{n} visits" for n in range(20)]
+    bundle = make_bundle(operator, make_metric(values=values, mechanism=name))
+    with Device(bundle, tmp_path) as client:
+        client.metric(NAME).record("3 visits")
+        (waiting,) = client.preview()
+    metric = bundle.metrics[NAME]
+    (entry,) = entries(tmp_path)
+    assert entry.report is not None
+    supported = metric.mechanism.supported(entry.report[16:])
+    assert waiting.supports == tuple(values[value] for value in supported)
+    assert waiting.size == 16 + metric.mechanism.payload_size
+    (line,) = (x for x in section(shown(tmp_path), NAME) if x.startswith("    round 0"))
+    few = ", ".join(waiting.supports[:8]) or "nothing"
+    assert f"{waiting.size} bytes, says {few}" in line
+    assert ("more" in line) == (len(supported) > 8)
+
+
+def test_an_open_domain_and_what_is_kept(operator: Operator, tmp_path: Path) -> None:
+    bundle = make_bundle(operator, make_metric(open=True, absent="no answer"), make_metric("b"))
+    with Device(bundle, tmp_path) as client:
+        client.metric(NAME).record("anything at all")
+        (waiting,) = client.preview()
+    assert waiting.supports == ()
+    text = shown(tmp_path)
+    lines = section(text, NAME)
+    assert "  Answers    any text" in lines
+    kept = "the aggregator keeps each report, with its noise, to ask it more questions later"
+    assert f"  Kept       {kept}" in lines
+    assert "    round 0: 40 bytes, says one of every 4 texts; waits to be sent" in lines
+    assert "anything at all" not in text
+    assert "  Kept       the aggregator counts each report and keeps none" in section(text, "b")
 
 
 def test_it_says_who_can_see_what(bundle: Bundle, tmp_path: Path) -> None:

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from hubbub import errors
-from hubbub.contract import Bundle
-from hubbub.exact import Epsilon
-from hubbub.mechanisms import MECHANISMS, Mechanism
+from hubbub.contract import Bundle, parse_metric, text_index
+from hubbub.mechanisms import LocalHashing, ProjectiveGeometry
+from tests import laws
 from tests.golden import Vector, read, vectors
 from tools import make_vectors
+from tools.bundle_vectors import open_metric
 
 OPERATOR_KEY: str = read("bundles")["operator_key"]
 FOREIGN_KEY: str = read("bundles")["foreign_operator_key"]
@@ -23,14 +24,9 @@ def test_the_files_are_what_the_tool_makes() -> None:
 # -- Payloads -----------------------------------------------------------------------------
 
 
-def mechanism_of(vector: Vector) -> Mechanism:
-    kind = MECHANISMS[vector.facts["mechanism"]]
-    return kind.calibrate(vector.facts["k"], Epsilon.parse("1"))
-
-
 @pytest.mark.parametrize("vector", vectors("payloads", "good"), ids=str)
 def test_a_good_payload_is_read(vector: Vector) -> None:
-    mechanism = mechanism_of(vector)
+    mechanism = vector.mechanism
     assert mechanism.payload_size == len(vector.payload)
     assert mechanism.supported(vector.payload) == vector.facts["supported"]
 
@@ -38,7 +34,55 @@ def test_a_good_payload_is_read(vector: Vector) -> None:
 @pytest.mark.parametrize("vector", vectors("payloads", "bad"), ids=str)
 def test_a_bad_payload_is_refused(vector: Vector) -> None:
     with pytest.raises(ValueError, match=r"^not "):
-        mechanism_of(vector).supported(vector.payload)
+        vector.mechanism.supported(vector.payload)
+
+
+# -- Hashes, texts and points -------------------------------------------------------------
+
+
+def hashing_of(vector: Vector) -> LocalHashing:
+    return LocalHashing(2, 0, vector.facts["buckets"], int(vector.facts["prime"]))
+
+
+@pytest.mark.parametrize("vector", vectors("hashing", "good"), ids=str)
+def test_a_seed_puts_a_value_into_its_bucket(vector: Vector) -> None:
+    mechanism = hashing_of(vector)
+    a, b, c = map(int, vector.facts["seed"])
+    seed = (a * mechanism.prime + b) * mechanism.prime + c
+    assert mechanism.bucket(seed, int(vector.facts["value"])) == vector.facts["bucket"]
+    assert mechanism.payload_size == len(vector.payload)
+    assert mechanism.read(vector.payload) == (seed, vector.facts["bucket"])
+
+
+@pytest.mark.parametrize("vector", vectors("hashing", "bad"), ids=str)
+def test_what_is_no_seed_and_bucket_is_refused(vector: Vector) -> None:
+    with pytest.raises(ValueError, match=r"^not "):
+        hashing_of(vector).supported(vector.payload)
+
+
+OPEN = parse_metric(open_metric(absent="no answer")).domain
+
+
+@pytest.mark.parametrize("vector", read("hashing")["texts"], ids=lambda v: ascii(v["text"])[:20])
+def test_every_text_has_its_index(vector: dict[str, str]) -> None:
+    assert text_index(vector["text"]) == int(vector["index"])
+    assert OPEN.index_of(vector["text"]) == int(vector["index"])
+
+
+@pytest.mark.parametrize("text", read("hashing")["not_texts"], ids=lambda text: ascii(text)[:20])
+def test_what_is_no_text_has_no_index(text: str) -> None:
+    assert OPEN.index_of(text) is None
+
+
+@pytest.mark.parametrize("vector", vectors("geometry", "points"), ids=str)
+def test_a_point_has_its_coordinates_and_hyperplane(vector: Vector) -> None:
+    facts = vector.facts
+    field, dimensions, index = facts["field"], facts["dimensions"], facts["index"]
+    space = laws.points(field, dimensions)
+    assert list(space[index]) == facts["coordinates"]
+    mechanism = ProjectiveGeometry(len(space), 0, field, dimensions)
+    payload = laws.number(index, len(space))
+    assert mechanism.supported(payload) == facts["orthogonal"]
 
 
 # -- Bundles ------------------------------------------------------------------------------
@@ -59,19 +103,26 @@ def test_a_good_bundle_is_understood(vector: Vector) -> None:
         assert metric.source == expected["source"]
         assert metric.digest.hex() == expected["digest"]
         assert list(metric.domain.labels) == expected["values"]
-        assert metric.domain.other == expected["other"]
-        assert metric.domain.absent == expected["absent"]
+        assert metric.domain.other == _number(expected["other"])
+        assert metric.domain.absent == _number(expected["absent"])
+        assert metric.domain.open == expected["open"]
+        assert metric.retain == expected["retain"]
         for name, value in expected["schedule"].items():
             assert getattr(metric.schedule, name) == value
         assert metric.mechanism.name == expected["mechanism"]
         assert metric.mechanism.payload_size == expected["payload_bytes"]
-        for name, threshold in expected["thresholds"].items():
-            assert metric.mechanism.thresholds[name] == int(threshold)
+        assert metric.mechanism.parameters == {
+            name: int(number) for name, number in expected["parameters"].items()
+        }
         assert metric.epsilon.text == expected["epsilon_declared"]
         assert metric.epsilon.decimal == expected["epsilon_charged"]
         assert metric.certificate.realised == expected["epsilon_realised"]
         ratio = metric.certificate.ratio
         assert f"{ratio.numerator}/{ratio.denominator}" == expected["ratio"]
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)
 
 
 @pytest.mark.parametrize("vector", vectors("bundles", "bad"), ids=str)

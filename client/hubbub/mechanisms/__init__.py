@@ -2,30 +2,31 @@
 
 from typing import Final
 
-from hubbub.exact import Epsilon
 from hubbub.mechanisms.base import Mechanism, Support
+from hubbub.mechanisms.local_hashing import LocalHashing
 from hubbub.mechanisms.optimised_unary import OptimisedUnary
+from hubbub.mechanisms.projective_geometry import ProjectiveGeometry
 from hubbub.mechanisms.randomised_response import RandomisedResponse
+from hubbub.mechanisms.subset_selection import SubsetSelection
 from hubbub.mechanisms.symmetric_unary import SymmetricUnary
 
 __all__ = [
     "MECHANISMS",
+    "LocalHashing",
     "Mechanism",
     "OptimisedUnary",
+    "ProjectiveGeometry",
     "RandomisedResponse",
+    "SubsetSelection",
     "Support",
     "SymmetricUnary",
-    "most_accurate",
 ]
 
 MECHANISMS: Final[dict[str, type[Mechanism]]] = {
     "randomised-response": RandomisedResponse,
     "symmetric-unary": SymmetricUnary,
     "optimised-unary": OptimisedUnary,
+    "subset-selection": SubsetSelection,
+    "projective-geometry": ProjectiveGeometry,
+    "local-hashing": LocalHashing,
 }
-
-
-def most_accurate(k: int, epsilon: Epsilon) -> Mechanism:
-    """The mechanism ("auto") whose estimate of an absent value has the smallest variance."""
-    calibrated = (mechanism.calibrate(k, epsilon) for mechanism in MECHANISMS.values())
-    return min(calibrated, key=lambda mechanism: mechanism.support.variance)

@@ -23,14 +23,19 @@ class Support(NamedTuple):
 
 
 class Mechanism(Protocol):
-    """An ε-locally private mechanism with its integer thresholds; immutable.
+    """An ε-locally private mechanism with its integer parameters; immutable.
 
     ε refers to replacement neighbours: any two values in [0, k) of one device.
     """
 
     @classmethod
-    def calibrate(cls, k: int, epsilon: Epsilon, resolution: Resolution = SHIPPED) -> "Mechanism":
-        """The mechanism for k ≥ 2 values whose thresholds are the most telling within ε."""
+    def calibrate(
+        cls, k: int, epsilon: Epsilon, *parameters: int, resolution: Resolution = SHIPPED
+    ) -> "Mechanism":
+        """The mechanism for k ≥ 2 values whose threshold is the most telling within ε.
+
+        `parameters`: what else the contract holds, in its order; the classes say what.
+        """
         ...
 
     @property
@@ -44,15 +49,16 @@ class Mechanism(Protocol):
         ...
 
     @property
-    def thresholds(self) -> dict[str, int]:
-        """The integers that the contract holds, by their names there."""
+    def parameters(self) -> dict[str, int]:
+        """The integers that the contract holds, by their names there: the threshold first."""
         ...
 
     @property
     def ratio(self) -> Fraction:
         """The largest P(payload | value) / P(payload | other value), exactly.
 
-        Raises ValueError if a threshold makes it unbounded, or makes reports say nothing.
+        Raises ValueError if the parameters make no mechanism, or one whose reports say
+        nothing, or everything. Ask it first: the rest takes it for granted that it answers.
         """
         ...
 

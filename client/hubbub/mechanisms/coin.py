@@ -14,7 +14,7 @@ from hubbub.randomness import Source
 # Faces are ASCII so that int(faces, 2) packs a vector of them at once.
 ZERO: Final = ord("0")
 ONE: Final = ord("1")
-_TIE: Final = ord("=")
+TIE: Final = ord("=")
 
 
 class Resolution(NamedTuple):
@@ -48,7 +48,7 @@ class Coin:
     def __init__(self, threshold: int, resolution: Resolution = SHIPPED) -> None:
         self._digits = resolution.digits(threshold)
         self._tables = tuple(
-            _table(digit, undecided=any(self._digits[place + 1 :]))
+            against(digit, undecided=any(self._digits[place + 1 :]))
             for place, digit in enumerate(self._digits)
         )
 
@@ -64,11 +64,11 @@ class Coin:
     def settle(self, digits: bytearray, source: Source, place: int = 0) -> bytearray:
         """Return the tosses whose digits at `place` are these, drawing more only for ties."""
         faces = digits.translate(self._tables[place])
-        ties = faces.count(_TIE)
+        ties = faces.count(TIE)
         if ties:
             position = -1
             for face in self.settle(bytearray(source.digits(ties)), source, place + 1):
-                position = faces.index(_TIE, position + 1)
+                position = faces.index(TIE, position + 1)
                 faces[position] = face
         return faces
 
@@ -79,11 +79,12 @@ def coin(threshold: int, resolution: Resolution) -> Coin:
     return Coin(threshold, resolution)
 
 
-def _table(digit: int, *, undecided: bool) -> bytes:
-    """What a random digit says about a toss, against the threshold's digit in its place.
+@lru_cache(maxsize=512)
+def against(digit: int, *, undecided: bool) -> bytes:
+    """What each random digit says about a toss, against the threshold's digit in its place.
 
     A smaller digit means 1, a larger one 0. An equal one leaves it to the next digits,
     unless the threshold has only zeros there: then the toss can no longer be less.
     """
-    equal = _TIE if undecided else ZERO
+    equal = TIE if undecided else ZERO
     return bytes([ONE] * digit + [equal] + [ZERO] * (255 - digit))

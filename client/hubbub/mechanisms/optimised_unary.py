@@ -30,13 +30,13 @@ class OptimisedUnary(NamedTuple):
 
     @classmethod
     def calibrate(
-        cls, k: int, epsilon: Epsilon, resolution: Resolution = SHIPPED
+        cls, k: int, epsilon: Epsilon, *parameters: int, resolution: Resolution = SHIPPED
     ) -> "OptimisedUnary":
         one = resolution.one
         return cls(k, one - threshold(epsilon, 1, one), resolution)
 
     @property
-    def thresholds(self) -> dict[str, int]:
+    def parameters(self) -> dict[str, int]:
         return {"raised": self.raised}
 
     @property

@@ -30,12 +30,12 @@ class RandomisedResponse(NamedTuple):
 
     @classmethod
     def calibrate(
-        cls, k: int, epsilon: Epsilon, resolution: Resolution = SHIPPED
+        cls, k: int, epsilon: Epsilon, *parameters: int, resolution: Resolution = SHIPPED
     ) -> "RandomisedResponse":
         return cls(k, threshold(epsilon, k - 1, resolution.one), resolution)
 
     @property
-    def thresholds(self) -> dict[str, int]:
+    def parameters(self) -> dict[str, int]:
         return {"keep": self.keep}
 
     @property

@@ -31,13 +31,13 @@ class SymmetricUnary(NamedTuple):
 
     @classmethod
     def calibrate(
-        cls, k: int, epsilon: Epsilon, resolution: Resolution = SHIPPED
+        cls, k: int, epsilon: Epsilon, *parameters: int, resolution: Resolution = SHIPPED
     ) -> "SymmetricUnary":
         one = resolution.one
         return cls(k, one - threshold(epsilon, 1, one, root=2), resolution)
 
     @property
-    def thresholds(self) -> dict[str, int]:
+    def parameters(self) -> dict[str, int]:
         return {"flip": self.flip}
 
     @property

@@ -152,12 +152,18 @@ class Metric(_message.Message):
     RANDOMISED_RESPONSE_FIELD_NUMBER: _builtins.int
     SYMMETRIC_UNARY_FIELD_NUMBER: _builtins.int
     OPTIMISED_UNARY_FIELD_NUMBER: _builtins.int
+    SUBSET_SELECTION_FIELD_NUMBER: _builtins.int
+    PROJECTIVE_GEOMETRY_FIELD_NUMBER: _builtins.int
+    LOCAL_HASHING_FIELD_NUMBER: _builtins.int
+    RETAIN_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     question: _builtins.str
     source: _builtins.str
     """The fact on the device that one budget protects."""
     epsilon: _builtins.str
     """What one report costs, as decimal text ("1", "0.5") or "ln 3"."""
+    retain: _builtins.bool
+    """Whether the aggregator keeps opened reports, to count them again later. False: counts only."""
     @_builtins.property
     def domain(self) -> Global___Domain: ...
     @_builtins.property
@@ -168,6 +174,12 @@ class Metric(_message.Message):
     def symmetric_unary(self) -> Global___SymmetricUnary: ...
     @_builtins.property
     def optimised_unary(self) -> Global___OptimisedUnary: ...
+    @_builtins.property
+    def subset_selection(self) -> Global___SubsetSelection: ...
+    @_builtins.property
+    def projective_geometry(self) -> Global___ProjectiveGeometry: ...
+    @_builtins.property
+    def local_hashing(self) -> Global___LocalHashing: ...
     def __init__(
         self,
         *,
@@ -180,12 +192,16 @@ class Metric(_message.Message):
         randomised_response: Global___RandomisedResponse | None = ...,
         symmetric_unary: Global___SymmetricUnary | None = ...,
         optimised_unary: Global___OptimisedUnary | None = ...,
+        subset_selection: Global___SubsetSelection | None = ...,
+        projective_geometry: Global___ProjectiveGeometry | None = ...,
+        local_hashing: Global___LocalHashing | None = ...,
+        retain: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["domain", b"domain", "mechanism", b"mechanism", "optimised_unary", b"optimised_unary", "randomised_response", b"randomised_response", "schedule", b"schedule", "symmetric_unary", b"symmetric_unary"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["domain", b"domain", "local_hashing", b"local_hashing", "mechanism", b"mechanism", "optimised_unary", b"optimised_unary", "projective_geometry", b"projective_geometry", "randomised_response", b"randomised_response", "schedule", b"schedule", "subset_selection", b"subset_selection", "symmetric_unary", b"symmetric_unary"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["domain", b"domain", "epsilon", b"epsilon", "mechanism", b"mechanism", "name", b"name", "optimised_unary", b"optimised_unary", "question", b"question", "randomised_response", b"randomised_response", "schedule", b"schedule", "source", b"source", "symmetric_unary", b"symmetric_unary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["domain", b"domain", "epsilon", b"epsilon", "local_hashing", b"local_hashing", "mechanism", b"mechanism", "name", b"name", "optimised_unary", b"optimised_unary", "projective_geometry", b"projective_geometry", "question", b"question", "randomised_response", b"randomised_response", "retain", b"retain", "schedule", b"schedule", "source", b"source", "subset_selection", b"subset_selection", "symmetric_unary", b"symmetric_unary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_mechanism: _TypeAlias = _typing.Literal["randomised_response", "symmetric_unary", "optimised_unary"]  # noqa: Y015
+    _WhichOneofReturnType_mechanism: _TypeAlias = _typing.Literal["randomised_response", "symmetric_unary", "optimised_unary", "subset_selection", "projective_geometry", "local_hashing"]  # noqa: Y015
     _WhichOneofArgType_mechanism: _TypeAlias = _typing.Literal["mechanism", b"mechanism"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_mechanism) -> _WhichOneofReturnType_mechanism | None: ...
 
@@ -200,10 +216,13 @@ class Domain(_message.Message):
     VALUES_FIELD_NUMBER: _builtins.int
     OTHER_FIELD_NUMBER: _builtins.int
     ABSENT_FIELD_NUMBER: _builtins.int
+    OPEN_FIELD_NUMBER: _builtins.int
     other: _builtins.str
     """Stands for every answer outside the domain; empty: there is none."""
     absent: _builtins.str
     """Stands for "nothing to report"; empty: there is none."""
+    open: _builtins.bool
+    """Every text is an answer: no values are listed, and candidates are looked for later."""
     @_builtins.property
     def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
@@ -212,10 +231,11 @@ class Domain(_message.Message):
         values: _abc.Iterable[_builtins.str] | None = ...,
         other: _builtins.str = ...,
         absent: _builtins.str = ...,
+        open: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["absent", b"absent", "other", b"other", "values", b"values"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["absent", b"absent", "open", b"open", "other", b"other", "values", b"values"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -367,3 +387,88 @@ class OptimisedUnary(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___OptimisedUnary: _TypeAlias = OptimisedUnary  # noqa: Y015
+
+@_typing.final
+class SubsetSelection(_message.Message):
+    """Report `size` of the values: with probability included/2^64 the true one and size − 1 others,
+    else size others.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INCLUDED_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    included: _builtins.int
+    size: _builtins.int
+    def __init__(
+        self,
+        *,
+        included: _builtins.int = ...,
+        size: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["included", b"included", "size", b"size"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubsetSelection: _TypeAlias = SubsetSelection  # noqa: Y015
+
+@_typing.final
+class ProjectiveGeometry(_message.Message):
+    """Values and reports are points of the projective space of `dimensions` coordinates over the
+    integers modulo the prime `field`. With probability within/2^64 report a point orthogonal to
+    the value's, else one that is not.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WITHIN_FIELD_NUMBER: _builtins.int
+    FIELD_FIELD_NUMBER: _builtins.int
+    DIMENSIONS_FIELD_NUMBER: _builtins.int
+    within: _builtins.int
+    field: _builtins.int
+    dimensions: _builtins.int
+    def __init__(
+        self,
+        *,
+        within: _builtins.int = ...,
+        field: _builtins.int = ...,
+        dimensions: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dimensions", b"dimensions", "field", b"field", "within", b"within"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectiveGeometry: _TypeAlias = ProjectiveGeometry  # noqa: Y015
+
+@_typing.final
+class LocalHashing(_message.Message):
+    """Hash the value into one of `buckets` with a fresh random polynomial modulo `prime`, then
+    answer with randomised response over buckets: the true one with probability keep/2^64.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEEP_FIELD_NUMBER: _builtins.int
+    BUCKETS_FIELD_NUMBER: _builtins.int
+    PRIME_FIELD_NUMBER: _builtins.int
+    keep: _builtins.int
+    buckets: _builtins.int
+    prime: _builtins.int
+    def __init__(
+        self,
+        *,
+        keep: _builtins.int = ...,
+        buckets: _builtins.int = ...,
+        prime: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["buckets", b"buckets", "keep", b"keep", "prime", b"prime"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LocalHashing: _TypeAlias = LocalHashing  # noqa: Y015

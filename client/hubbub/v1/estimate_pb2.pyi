@@ -456,6 +456,433 @@ class ValueEstimate(_message.Message):
 Global___ValueEstimate: _TypeAlias = ValueEstimate  # noqa: Y015
 
 @_typing.final
+class Weight(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    value: _builtins.str
+    weight: _builtins.float
+    def __init__(
+        self,
+        *,
+        value: _builtins.str = ...,
+        weight: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["value", b"value", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Weight: _TypeAlias = Weight  # noqa: Y015
+
+@_typing.final
+class QueryRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    ROUND_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    WEIGHTS_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    round: _builtins.int
+    target: Global___Target.ValueType
+    level: _builtins.float
+    @_builtins.property
+    def weights(self) -> _containers.RepeatedCompositeFieldContainer[Global___Weight]:
+        """Values that are not named weigh 0."""
+
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+        round: _builtins.int | None = ...,
+        target: Global___Target.ValueType = ...,
+        level: _builtins.float = ...,
+        weights: _abc.Iterable[Global___Weight] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_round", b"_round", "round", b"round"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_round", b"_round", "level", b"level", "metric", b"metric", "round", b"round", "target", b"target", "weights", b"weights"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__round: _TypeAlias = _typing.Literal["round"]  # noqa: Y015
+    _WhichOneofArgType__round: _TypeAlias = _typing.Literal["_round", b"_round"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__round) -> _WhichOneofReturnType__round | None: ...
+
+Global___QueryRequest: _TypeAlias = QueryRequest  # noqa: Y015
+
+@_typing.final
+class QueryResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROVENANCE_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    ESTIMATE_FIELD_NUMBER: _builtins.int
+    STD_ERROR_FIELD_NUMBER: _builtins.int
+    LOW_FIELD_NUMBER: _builtins.int
+    HIGH_FIELD_NUMBER: _builtins.int
+    INFLUENCE_FIELD_NUMBER: _builtins.int
+    target: Global___Target.ValueType
+    level: _builtins.float
+    estimate: _builtins.float
+    """Figures are absent when n = 0. The sum is never clipped."""
+    std_error: _builtins.float
+    low: _builtins.float
+    high: _builtins.float
+    influence: _builtins.float
+    """How far one hostile report moves the estimate."""
+    @_builtins.property
+    def provenance(self) -> Global___Provenance: ...
+    def __init__(
+        self,
+        *,
+        provenance: Global___Provenance | None = ...,
+        target: Global___Target.ValueType = ...,
+        level: _builtins.float = ...,
+        estimate: _builtins.float | None = ...,
+        std_error: _builtins.float | None = ...,
+        low: _builtins.float | None = ...,
+        high: _builtins.float | None = ...,
+        influence: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_estimate", b"_estimate", "_high", b"_high", "_influence", b"_influence", "_low", b"_low", "_std_error", b"_std_error", "estimate", b"estimate", "high", b"high", "influence", b"influence", "low", b"low", "provenance", b"provenance", "std_error", b"std_error"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_estimate", b"_estimate", "_high", b"_high", "_influence", b"_influence", "_low", b"_low", "_std_error", b"_std_error", "estimate", b"estimate", "high", b"high", "influence", b"influence", "level", b"level", "low", b"low", "provenance", b"provenance", "std_error", b"std_error", "target", b"target"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__estimate: _TypeAlias = _typing.Literal["estimate"]  # noqa: Y015
+    _WhichOneofArgType__estimate: _TypeAlias = _typing.Literal["_estimate", b"_estimate"]  # noqa: Y015
+    _WhichOneofReturnType__high: _TypeAlias = _typing.Literal["high"]  # noqa: Y015
+    _WhichOneofArgType__high: _TypeAlias = _typing.Literal["_high", b"_high"]  # noqa: Y015
+    _WhichOneofReturnType__influence: _TypeAlias = _typing.Literal["influence"]  # noqa: Y015
+    _WhichOneofArgType__influence: _TypeAlias = _typing.Literal["_influence", b"_influence"]  # noqa: Y015
+    _WhichOneofReturnType__low: _TypeAlias = _typing.Literal["low"]  # noqa: Y015
+    _WhichOneofArgType__low: _TypeAlias = _typing.Literal["_low", b"_low"]  # noqa: Y015
+    _WhichOneofReturnType__std_error: _TypeAlias = _typing.Literal["std_error"]  # noqa: Y015
+    _WhichOneofArgType__std_error: _TypeAlias = _typing.Literal["_std_error", b"_std_error"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__estimate) -> _WhichOneofReturnType__estimate | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__high) -> _WhichOneofReturnType__high | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__influence) -> _WhichOneofReturnType__influence | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__low) -> _WhichOneofReturnType__low | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__std_error) -> _WhichOneofReturnType__std_error | None: ...
+
+Global___QueryResponse: _TypeAlias = QueryResponse  # noqa: Y015
+
+@_typing.final
+class Provenance(_message.Message):
+    """Where figures come from: a snapshot of one round."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    DIGEST_FIELD_NUMBER: _builtins.int
+    ROUND_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    N_FIELD_NUMBER: _builtins.int
+    MECHANISM_FIELD_NUMBER: _builtins.int
+    EPSILON_FIELD_NUMBER: _builtins.int
+    AS_OF_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    digest: _builtins.bytes
+    round: _builtins.int
+    state: Global___RoundState.ValueType
+    n: _builtins.int
+    """Reports in the snapshot; 0: there is none yet."""
+    mechanism: _builtins.str
+    as_of: _builtins.float
+    """Seconds since 1970-01-01 UTC."""
+    @_builtins.property
+    def epsilon(self) -> Global___Epsilon: ...
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+        digest: _builtins.bytes = ...,
+        round: _builtins.int = ...,
+        state: Global___RoundState.ValueType = ...,
+        n: _builtins.int = ...,
+        mechanism: _builtins.str = ...,
+        epsilon: Global___Epsilon | None = ...,
+        as_of: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["epsilon", b"epsilon"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "digest", b"digest", "epsilon", b"epsilon", "mechanism", b"mechanism", "metric", b"metric", "n", b"n", "round", b"round", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Provenance: _TypeAlias = Provenance  # noqa: Y015
+
+@_typing.final
+class RoundOfMetric(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    ROUND_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    round: _builtins.int
+    """Without it: the newest round that has a snapshot."""
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+        round: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_round", b"_round", "round", b"round"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_round", b"_round", "metric", b"metric", "round", b"round"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__round: _TypeAlias = _typing.Literal["round"]  # noqa: Y015
+    _WhichOneofArgType__round: _TypeAlias = _typing.Literal["_round", b"_round"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__round) -> _WhichOneofReturnType__round | None: ...
+
+Global___RoundOfMetric: _TypeAlias = RoundOfMetric  # noqa: Y015
+
+@_typing.final
+class ValuePair(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LEFT_FIELD_NUMBER: _builtins.int
+    RIGHT_FIELD_NUMBER: _builtins.int
+    left: _builtins.str
+    right: _builtins.str
+    def __init__(
+        self,
+        *,
+        left: _builtins.str = ...,
+        right: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["left", b"left", "right", b"right"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ValuePair: _TypeAlias = ValuePair  # noqa: Y015
+
+@_typing.final
+class CompareRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LEFT_FIELD_NUMBER: _builtins.int
+    RIGHT_FIELD_NUMBER: _builtins.int
+    PAIRS_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    target: Global___Target.ValueType
+    level: _builtins.float
+    @_builtins.property
+    def left(self) -> Global___RoundOfMetric: ...
+    @_builtins.property
+    def right(self) -> Global___RoundOfMetric: ...
+    @_builtins.property
+    def pairs(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValuePair]:
+        """Which values to compare; none: every value with itself, which needs one domain."""
+
+    def __init__(
+        self,
+        *,
+        left: Global___RoundOfMetric | None = ...,
+        right: Global___RoundOfMetric | None = ...,
+        pairs: _abc.Iterable[Global___ValuePair] | None = ...,
+        target: Global___Target.ValueType = ...,
+        level: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["left", b"left", "right", b"right"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["left", b"left", "level", b"level", "pairs", b"pairs", "right", b"right", "target", b"target"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CompareRequest: _TypeAlias = CompareRequest  # noqa: Y015
+
+@_typing.final
+class CompareResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LEFT_FIELD_NUMBER: _builtins.int
+    RIGHT_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    DIFFERENCES_FIELD_NUMBER: _builtins.int
+    target: Global___Target.ValueType
+    level: _builtins.float
+    @_builtins.property
+    def left(self) -> Global___Provenance: ...
+    @_builtins.property
+    def right(self) -> Global___Provenance: ...
+    @_builtins.property
+    def differences(self) -> _containers.RepeatedCompositeFieldContainer[Global___Difference]:
+        """The simultaneous intervals and adjusted p-values are about all of these at once."""
+
+    def __init__(
+        self,
+        *,
+        left: Global___Provenance | None = ...,
+        right: Global___Provenance | None = ...,
+        target: Global___Target.ValueType = ...,
+        level: _builtins.float = ...,
+        differences: _abc.Iterable[Global___Difference] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["left", b"left", "right", b"right"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["differences", b"differences", "left", b"left", "level", b"level", "right", b"right", "target", b"target"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CompareResponse: _TypeAlias = CompareResponse  # noqa: Y015
+
+@_typing.final
+class Difference(_message.Message):
+    """A share on the left less one on the right. Figures are absent when either n = 0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUES_FIELD_NUMBER: _builtins.int
+    ESTIMATE_FIELD_NUMBER: _builtins.int
+    STD_ERROR_FIELD_NUMBER: _builtins.int
+    LOW_FIELD_NUMBER: _builtins.int
+    HIGH_FIELD_NUMBER: _builtins.int
+    SIMULTANEOUS_LOW_FIELD_NUMBER: _builtins.int
+    SIMULTANEOUS_HIGH_FIELD_NUMBER: _builtins.int
+    P_VALUE_FIELD_NUMBER: _builtins.int
+    ADJUSTED_P_VALUE_FIELD_NUMBER: _builtins.int
+    DISTINGUISHABLE_FIELD_NUMBER: _builtins.int
+    estimate: _builtins.float
+    std_error: _builtins.float
+    low: _builtins.float
+    """Interval for this difference alone."""
+    high: _builtins.float
+    simultaneous_low: _builtins.float
+    """Intervals that cover all differences at once."""
+    simultaneous_high: _builtins.float
+    p_value: _builtins.float
+    """Of the hypothesis that there is no difference: two-sided, for this one alone."""
+    adjusted_p_value: _builtins.float
+    """The same, adjusted for all differences that were asked for (Holm 1979)."""
+    distinguishable: _builtins.bool
+    """Whether the simultaneous interval excludes zero."""
+    @_builtins.property
+    def values(self) -> Global___ValuePair: ...
+    def __init__(
+        self,
+        *,
+        values: Global___ValuePair | None = ...,
+        estimate: _builtins.float | None = ...,
+        std_error: _builtins.float | None = ...,
+        low: _builtins.float | None = ...,
+        high: _builtins.float | None = ...,
+        simultaneous_low: _builtins.float | None = ...,
+        simultaneous_high: _builtins.float | None = ...,
+        p_value: _builtins.float | None = ...,
+        adjusted_p_value: _builtins.float | None = ...,
+        distinguishable: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_adjusted_p_value", b"_adjusted_p_value", "_estimate", b"_estimate", "_high", b"_high", "_low", b"_low", "_p_value", b"_p_value", "_simultaneous_high", b"_simultaneous_high", "_simultaneous_low", b"_simultaneous_low", "_std_error", b"_std_error", "adjusted_p_value", b"adjusted_p_value", "estimate", b"estimate", "high", b"high", "low", b"low", "p_value", b"p_value", "simultaneous_high", b"simultaneous_high", "simultaneous_low", b"simultaneous_low", "std_error", b"std_error", "values", b"values"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_adjusted_p_value", b"_adjusted_p_value", "_estimate", b"_estimate", "_high", b"_high", "_low", b"_low", "_p_value", b"_p_value", "_simultaneous_high", b"_simultaneous_high", "_simultaneous_low", b"_simultaneous_low", "_std_error", b"_std_error", "adjusted_p_value", b"adjusted_p_value", "distinguishable", b"distinguishable", "estimate", b"estimate", "high", b"high", "low", b"low", "p_value", b"p_value", "simultaneous_high", b"simultaneous_high", "simultaneous_low", b"simultaneous_low", "std_error", b"std_error", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__adjusted_p_value: _TypeAlias = _typing.Literal["adjusted_p_value"]  # noqa: Y015
+    _WhichOneofArgType__adjusted_p_value: _TypeAlias = _typing.Literal["_adjusted_p_value", b"_adjusted_p_value"]  # noqa: Y015
+    _WhichOneofReturnType__estimate: _TypeAlias = _typing.Literal["estimate"]  # noqa: Y015
+    _WhichOneofArgType__estimate: _TypeAlias = _typing.Literal["_estimate", b"_estimate"]  # noqa: Y015
+    _WhichOneofReturnType__high: _TypeAlias = _typing.Literal["high"]  # noqa: Y015
+    _WhichOneofArgType__high: _TypeAlias = _typing.Literal["_high", b"_high"]  # noqa: Y015
+    _WhichOneofReturnType__low: _TypeAlias = _typing.Literal["low"]  # noqa: Y015
+    _WhichOneofArgType__low: _TypeAlias = _typing.Literal["_low", b"_low"]  # noqa: Y015
+    _WhichOneofReturnType__p_value: _TypeAlias = _typing.Literal["p_value"]  # noqa: Y015
+    _WhichOneofArgType__p_value: _TypeAlias = _typing.Literal["_p_value", b"_p_value"]  # noqa: Y015
+    _WhichOneofReturnType__simultaneous_high: _TypeAlias = _typing.Literal["simultaneous_high"]  # noqa: Y015
+    _WhichOneofArgType__simultaneous_high: _TypeAlias = _typing.Literal["_simultaneous_high", b"_simultaneous_high"]  # noqa: Y015
+    _WhichOneofReturnType__simultaneous_low: _TypeAlias = _typing.Literal["simultaneous_low"]  # noqa: Y015
+    _WhichOneofArgType__simultaneous_low: _TypeAlias = _typing.Literal["_simultaneous_low", b"_simultaneous_low"]  # noqa: Y015
+    _WhichOneofReturnType__std_error: _TypeAlias = _typing.Literal["std_error"]  # noqa: Y015
+    _WhichOneofArgType__std_error: _TypeAlias = _typing.Literal["_std_error", b"_std_error"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__adjusted_p_value) -> _WhichOneofReturnType__adjusted_p_value | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__estimate) -> _WhichOneofReturnType__estimate | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__high) -> _WhichOneofReturnType__high | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__low) -> _WhichOneofReturnType__low | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__p_value) -> _WhichOneofReturnType__p_value | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__simultaneous_high) -> _WhichOneofReturnType__simultaneous_high | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__simultaneous_low) -> _WhichOneofReturnType__simultaneous_low | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__std_error) -> _WhichOneofReturnType__std_error | None: ...
+
+Global___Difference: _TypeAlias = Difference  # noqa: Y015
+
+@_typing.final
+class DecodeRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    ROUND_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    CANDIDATES_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    round: _builtins.int
+    target: Global___Target.ValueType
+    level: _builtins.float
+    @_builtins.property
+    def candidates(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Texts whose shares are wanted, no two alike."""
+
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+        round: _builtins.int | None = ...,
+        target: Global___Target.ValueType = ...,
+        level: _builtins.float = ...,
+        candidates: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_round", b"_round", "round", b"round"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_round", b"_round", "candidates", b"candidates", "level", b"level", "metric", b"metric", "round", b"round", "target", b"target"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__round: _TypeAlias = _typing.Literal["round"]  # noqa: Y015
+    _WhichOneofArgType__round: _TypeAlias = _typing.Literal["_round", b"_round"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__round) -> _WhichOneofReturnType__round | None: ...
+
+Global___DecodeRequest: _TypeAlias = DecodeRequest  # noqa: Y015
+
+@_typing.final
+class DecodeResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ESTIMATES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def estimates(self) -> Global___Estimates:
+        """One value for each candidate, in the order they were asked."""
+
+    def __init__(
+        self,
+        *,
+        estimates: Global___Estimates | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["estimates", b"estimates"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["estimates", b"estimates"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DecodeResponse: _TypeAlias = DecodeResponse  # noqa: Y015
+
+@_typing.final
 class CloseRoundRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -52,6 +52,21 @@ class EstimateServiceStub(object):
                 request_serializer=hubbub_dot_v1_dot_estimate__pb2.WatchEstimatesRequest.SerializeToString,
                 response_deserializer=hubbub_dot_v1_dot_estimate__pb2.WatchEstimatesResponse.FromString,
                 _registered_method=True)
+        self.Query = channel.unary_unary(
+                '/hubbub.v1.EstimateService/Query',
+                request_serializer=hubbub_dot_v1_dot_estimate__pb2.QueryRequest.SerializeToString,
+                response_deserializer=hubbub_dot_v1_dot_estimate__pb2.QueryResponse.FromString,
+                _registered_method=True)
+        self.Compare = channel.unary_unary(
+                '/hubbub.v1.EstimateService/Compare',
+                request_serializer=hubbub_dot_v1_dot_estimate__pb2.CompareRequest.SerializeToString,
+                response_deserializer=hubbub_dot_v1_dot_estimate__pb2.CompareResponse.FromString,
+                _registered_method=True)
+        self.Decode = channel.unary_unary(
+                '/hubbub.v1.EstimateService/Decode',
+                request_serializer=hubbub_dot_v1_dot_estimate__pb2.DecodeRequest.SerializeToString,
+                response_deserializer=hubbub_dot_v1_dot_estimate__pb2.DecodeResponse.FromString,
+                _registered_method=True)
 
 
 class EstimateServiceServicer(object):
@@ -79,6 +94,27 @@ class EstimateServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Query(self, request, context):
+        """A weighted sum of shares, such as the mean of numeric answers.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Compare(self, request, context):
+        """Differences between values, rounds, or metrics with the same domain.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Decode(self, request, context):
+        """Shares of candidate texts in an open domain, from the reports that were kept.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_EstimateServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -96,6 +132,21 @@ def add_EstimateServiceServicer_to_server(servicer, server):
                     servicer.WatchEstimates,
                     request_deserializer=hubbub_dot_v1_dot_estimate__pb2.WatchEstimatesRequest.FromString,
                     response_serializer=hubbub_dot_v1_dot_estimate__pb2.WatchEstimatesResponse.SerializeToString,
+            ),
+            'Query': grpc.unary_unary_rpc_method_handler(
+                    servicer.Query,
+                    request_deserializer=hubbub_dot_v1_dot_estimate__pb2.QueryRequest.FromString,
+                    response_serializer=hubbub_dot_v1_dot_estimate__pb2.QueryResponse.SerializeToString,
+            ),
+            'Compare': grpc.unary_unary_rpc_method_handler(
+                    servicer.Compare,
+                    request_deserializer=hubbub_dot_v1_dot_estimate__pb2.CompareRequest.FromString,
+                    response_serializer=hubbub_dot_v1_dot_estimate__pb2.CompareResponse.SerializeToString,
+            ),
+            'Decode': grpc.unary_unary_rpc_method_handler(
+                    servicer.Decode,
+                    request_deserializer=hubbub_dot_v1_dot_estimate__pb2.DecodeRequest.FromString,
+                    response_serializer=hubbub_dot_v1_dot_estimate__pb2.DecodeResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -182,6 +233,87 @@ class EstimateService(object):
             '/hubbub.v1.EstimateService/WatchEstimates',
             hubbub_dot_v1_dot_estimate__pb2.WatchEstimatesRequest.SerializeToString,
             hubbub_dot_v1_dot_estimate__pb2.WatchEstimatesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Query(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hubbub.v1.EstimateService/Query',
+            hubbub_dot_v1_dot_estimate__pb2.QueryRequest.SerializeToString,
+            hubbub_dot_v1_dot_estimate__pb2.QueryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Compare(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hubbub.v1.EstimateService/Compare',
+            hubbub_dot_v1_dot_estimate__pb2.CompareRequest.SerializeToString,
+            hubbub_dot_v1_dot_estimate__pb2.CompareResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Decode(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hubbub.v1.EstimateService/Decode',
+            hubbub_dot_v1_dot_estimate__pb2.DecodeRequest.SerializeToString,
+            hubbub_dot_v1_dot_estimate__pb2.DecodeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,12 @@ class EstimateServiceStub:
     GetEstimates: _grpc.UnaryUnaryMultiCallable[_estimate_pb2.GetEstimatesRequest, _estimate_pb2.GetEstimatesResponse]
     WatchEstimates: _grpc.UnaryStreamMultiCallable[_estimate_pb2.WatchEstimatesRequest, _estimate_pb2.WatchEstimatesResponse]
     """The newest snapshot at once, then every later one, until the round has closed."""
+    Query: _grpc.UnaryUnaryMultiCallable[_estimate_pb2.QueryRequest, _estimate_pb2.QueryResponse]
+    """A weighted sum of shares, such as the mean of numeric answers."""
+    Compare: _grpc.UnaryUnaryMultiCallable[_estimate_pb2.CompareRequest, _estimate_pb2.CompareResponse]
+    """Differences between values, rounds, or metrics with the same domain."""
+    Decode: _grpc.UnaryUnaryMultiCallable[_estimate_pb2.DecodeRequest, _estimate_pb2.DecodeResponse]
+    """Shares of candidate texts in an open domain, from the reports that were kept."""
 
 @_typing.type_check_only
 class EstimateServiceAsyncStub(EstimateServiceStub):
@@ -51,6 +57,12 @@ class EstimateServiceAsyncStub(EstimateServiceStub):
     GetEstimates: _aio.UnaryUnaryMultiCallable[_estimate_pb2.GetEstimatesRequest, _estimate_pb2.GetEstimatesResponse]  # type: ignore[assignment]
     WatchEstimates: _aio.UnaryStreamMultiCallable[_estimate_pb2.WatchEstimatesRequest, _estimate_pb2.WatchEstimatesResponse]  # type: ignore[assignment]
     """The newest snapshot at once, then every later one, until the round has closed."""
+    Query: _aio.UnaryUnaryMultiCallable[_estimate_pb2.QueryRequest, _estimate_pb2.QueryResponse]  # type: ignore[assignment]
+    """A weighted sum of shares, such as the mean of numeric answers."""
+    Compare: _aio.UnaryUnaryMultiCallable[_estimate_pb2.CompareRequest, _estimate_pb2.CompareResponse]  # type: ignore[assignment]
+    """Differences between values, rounds, or metrics with the same domain."""
+    Decode: _aio.UnaryUnaryMultiCallable[_estimate_pb2.DecodeRequest, _estimate_pb2.DecodeResponse]  # type: ignore[assignment]
+    """Shares of candidate texts in an open domain, from the reports that were kept."""
 
 class EstimateServiceServicer(metaclass=_abc_1.ABCMeta):
     """The private listener: what analysts and operators may call. Devices never reach it.
@@ -78,6 +90,30 @@ class EstimateServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_estimate_pb2.WatchEstimatesResponse], _abc.AsyncIterator[_estimate_pb2.WatchEstimatesResponse]]:
         """The newest snapshot at once, then every later one, until the round has closed."""
+
+    @_abc_1.abstractmethod
+    def Query(
+        self,
+        request: _estimate_pb2.QueryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_estimate_pb2.QueryResponse, _abc.Awaitable[_estimate_pb2.QueryResponse]]:
+        """A weighted sum of shares, such as the mean of numeric answers."""
+
+    @_abc_1.abstractmethod
+    def Compare(
+        self,
+        request: _estimate_pb2.CompareRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_estimate_pb2.CompareResponse, _abc.Awaitable[_estimate_pb2.CompareResponse]]:
+        """Differences between values, rounds, or metrics with the same domain."""
+
+    @_abc_1.abstractmethod
+    def Decode(
+        self,
+        request: _estimate_pb2.DecodeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_estimate_pb2.DecodeResponse, _abc.Awaitable[_estimate_pb2.DecodeResponse]]:
+        """Shares of candidate texts in an open domain, from the reports that were kept."""
 
 def add_EstimateServiceServicer_to_server(servicer: EstimateServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 

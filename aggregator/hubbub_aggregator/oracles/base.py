@@ -16,7 +16,7 @@ class Oracle(Protocol):
 
     @property
     def cells(self) -> int:
-        """How many cells a report is counted in; of a pure mechanism, one for each value."""
+        """How many cells a report is counted in; often, but not always, one for each value."""
         ...
 
     @property
@@ -31,3 +31,19 @@ class Oracle(Protocol):
     def fold(self, payloads: Payloads) -> Counts:
         """Count canonical payloads: int64 of shape (cells,), each in [0, n]."""
         ...
+
+    def supports(self, cells: Counts) -> Counts:
+        """From what `fold` counted to how many reports support each value.
+
+        `cells`: int64 of shape (cells,). Returns int64 of shape (k,), each in [0, n].
+        """
+        ...
+
+
+def big_endian(payloads: Payloads) -> NDArray[np.uint64]:
+    """Read each payload, of at most 8 bytes, as an integer: uint64 of shape (n,)."""
+    numbers = np.zeros(len(payloads), np.uint64)
+    for column in payloads.T:
+        numbers <<= np.uint64(8)
+        numbers |= column
+    return numbers

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms import RandomisedResponse
-from hubbub_aggregator.oracles.base import Payloads
+from hubbub_aggregator.oracles.base import Payloads, big_endian
 from hubbub_aggregator.tally import Counts
 
 
@@ -23,15 +23,10 @@ class RandomisedResponseOracle:
         return self.mechanism.payload_size
 
     def canonical(self, payloads: Payloads) -> NDArray[np.bool_]:
-        return _indices(payloads) < self.mechanism.k
+        return big_endian(payloads) < self.mechanism.k
 
     def fold(self, payloads: Payloads) -> Counts:
-        return np.bincount(_indices(payloads), minlength=self.mechanism.k)
+        return np.bincount(big_endian(payloads).astype(np.int64), minlength=self.mechanism.k)
 
-
-def _indices(payloads: Payloads) -> NDArray[np.int64]:
-    """Read big-endian integers: uint8 of shape (n, size) to int64 of shape (n,)."""
-    indices = np.zeros(len(payloads), np.int64)
-    for column in payloads.T:
-        indices = indices << 8 | column
-    return indices
+    def supports(self, cells: Counts) -> Counts:
+        return cells

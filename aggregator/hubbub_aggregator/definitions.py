@@ -18,6 +18,8 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from hubbub_aggregator.mistakes import Mistake
+
 DEFAULT_ENDPOINT: Final = "localhost:7443"
 
 # What a contract's integers hold; what of it makes sense is the contract's to say.
@@ -29,7 +31,7 @@ _EPSILON_DIGITS: Final = 32
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,9})([smhdw])")
 
 
-class DefinitionError(Exception):
+class DefinitionError(Mistake):
     """A metrics.toml that cannot be read as one; the message says where and why."""
 
 
@@ -70,8 +72,14 @@ def _epsilon_text(value: object) -> object:
     return f"{number:f}" if abs(number.adjusted()) <= _EPSILON_DIGITS else f"{number:.3e}"
 
 
+def _fraction(value: object) -> object:
+    """Take a share as a TOML number, which tomllib handed over as a Decimal or an int."""
+    return float(value) if isinstance(value, Decimal) else value
+
+
 Seconds = Annotated[int, BeforeValidator(_seconds), Field(ge=0, le=_LARGEST)]
 Moment = Annotated[int, BeforeValidator(_moment)]
+Share = Annotated[float, BeforeValidator(_fraction), Field(ge=0, le=1)]
 
 
 class _Strict(BaseModel):
@@ -115,12 +123,24 @@ class MetricDefinition(_Strict):
     name: str
     question: str
     source: str
-    values: list[str]
+    values: list[str] = []
+    open: bool = False
     other: str = ""
     absent: str = ""
     epsilon: Annotated[str, BeforeValidator(_epsilon_text)]
     schedule: ScheduleDefinition = "once"
-    mechanism: Literal["auto", "randomised-response", "symmetric-unary", "optimised-unary"] = "auto"
+    mechanism: Literal[
+        "auto",
+        "randomised-response",
+        "symmetric-unary",
+        "optimised-unary",
+        "subset-selection",
+        "projective-geometry",
+        "local-hashing",
+    ] = "auto"
+    max_payload_bytes: Annotated[int, Field(ge=1, le=_LARGEST)] | None = None
+    expected_share: Share | None = None
+    retain: bool = False
 
 
 class Definitions(_Strict):

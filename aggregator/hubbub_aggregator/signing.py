@@ -14,20 +14,31 @@ from hubbub.contract import (
 )
 from hubbub.errors import InvalidContract, PrivacyNotProved
 from hubbub.exact import Epsilon
-from hubbub.limits import MAX_CHARGE_PER_REPORT
-from hubbub.mechanisms import MECHANISMS, Mechanism, most_accurate
+from hubbub.limits import MAX_CHARGE_PER_REPORT, MAX_VALUES
+from hubbub.mechanisms import Mechanism
+from hubbub.mechanisms.local_hashing import OPEN_PRIME
 from hubbub.v1 import contract_pb2
+from hubbub_aggregator.choice import (
+    OPEN_MECHANISM,
+    Aim,
+    NothingFits,
+    best,
+    explain,
+    most_accurate,
+    ranked,
+)
 from hubbub_aggregator.definitions import (
     Definitions,
     MetricDefinition,
     OnceDefinition,
     PeriodicDefinition,
 )
+from hubbub_aggregator.mistakes import Mistake
 
 AUTO: Final = "auto"
 
 
-class ChangedDefinition(Exception):
+class ChangedDefinition(Mistake):
     """A known name with another definition than the one devices hold."""
 
     def __init__(self, metric: str, fields: Iterable[str]) -> None:
@@ -76,6 +87,12 @@ def sign_definitions(
     return envelope.SerializeToString(deterministic=True)
 
 
+def reason(definition: MetricDefinition) -> str:
+    """Why "auto" picks what it does for a definition that was signed: a sentence for a person."""
+    aim = _aim(definition)
+    return explain(ranked(_size(definition), Epsilon.parse(definition.epsilon), aim), aim)
+
+
 def _contract(definition: MetricDefinition, known: Metric | None, now: int) -> bytes:
     """The metric's bytes: the known ones if the definition still says the same."""
     if known is None:
@@ -83,10 +100,14 @@ def _contract(definition: MetricDefinition, known: Metric | None, now: int) -> b
         parse_metric(contract)
         return contract
     before = contract_pb2.Metric.FromString(known.contract)
-    mechanism = known.mechanism if definition.mechanism == AUTO else None
-    after = _message(definition, before.schedule.starts, mechanism)
+    # What was chosen once, a mechanism or its parameters, is not chosen again.
+    settled = definition.mechanism in (AUTO, known.mechanism.name)
+    after = _message(definition, before.schedule.starts, known.mechanism if settled else None)
     if after.SerializeToString(deterministic=True) != known.contract:
         raise ChangedDefinition(definition.name, _differing(before, after))
+    limit = definition.max_payload_bytes
+    if limit is not None and known.mechanism.payload_size > limit:
+        raise ChangedDefinition(definition.name, ["max_payload_bytes"])
     return known.contract
 
 
@@ -94,12 +115,12 @@ def _differing(before: contract_pb2.Metric, after: contract_pb2.Metric) -> list[
     """What differs, by the keys that metrics.toml has for it."""
     keys = [
         key
-        for key in ("question", "source", "epsilon", "schedule")
+        for key in ("question", "source", "epsilon", "schedule", "retain")
         if getattr(before, key) != getattr(after, key)
     ]
     keys += [
         key
-        for key in ("values", "other", "absent")
+        for key in ("values", "other", "absent", "open")
         if getattr(before.domain, key) != getattr(after.domain, key)
     ]
     if before.WhichOneof("mechanism") != after.WhichOneof("mechanism"):
@@ -110,7 +131,7 @@ def _differing(before: contract_pb2.Metric, after: contract_pb2.Metric) -> list[
 def _message(
     definition: MetricDefinition, default_start: int, mechanism: Mechanism | None
 ) -> contract_pb2.Metric:
-    """Build the contract; with `mechanism` given, "auto" is settled already."""
+    """Build the contract; `mechanism` is given if it is settled already."""
     try:
         epsilon = Epsilon.parse(definition.epsilon)
     except ValueError as error:
@@ -125,22 +146,59 @@ def _message(
         source=definition.source,
         epsilon=epsilon.text,
         domain=contract_pb2.Domain(
-            values=definition.values, other=definition.other, absent=definition.absent
+            values=definition.values,
+            other=definition.other,
+            absent=definition.absent,
+            open=definition.open,
         ),
         schedule=_schedule(definition, default_start),
+        retain=definition.retain,
     )
-    k = len(definition.values) + bool(definition.other) + bool(definition.absent)
     if mechanism is None:
-        # A domain of one value is refused with the other faults, when the bytes are parsed.
-        mechanism = _calibrate(definition.mechanism, max(k, 2), epsilon)
+        mechanism = _choose(definition, epsilon)
     parameters = getattr(message, mechanism.name.replace("-", "_"))
-    for name, threshold in mechanism.thresholds.items():
-        setattr(parameters, name, threshold)
+    for name, number in mechanism.parameters.items():
+        setattr(parameters, name, number)
     return message
 
 
-def _calibrate(name: str, k: int, epsilon: Epsilon) -> Mechanism:
-    return most_accurate(k, epsilon) if name == AUTO else MECHANISMS[name].calibrate(k, epsilon)
+def _size(definition: MetricDefinition) -> int:
+    """How many indices the domain has."""
+    if definition.open:
+        return OPEN_PRIME
+    k = len(definition.values) + bool(definition.other) + bool(definition.absent)
+    # A domain of one value, or of too many, is refused with the other faults, when the bytes
+    # are parsed.
+    return min(max(k, 2), MAX_VALUES)
+
+
+def _aim(definition: MetricDefinition) -> Aim:
+    return Aim(definition.expected_share or 0.0, definition.max_payload_bytes)
+
+
+def _choose(definition: MetricDefinition, epsilon: Epsilon) -> Mechanism:
+    """The mechanism that was asked for, at its best. Raises InvalidContract."""
+    name, k, aim = definition.mechanism, _size(definition), _aim(definition)
+    if definition.open and name not in (AUTO, OPEN_MECHANISM):
+        raise InvalidContract(
+            definition.name, "mechanism", f'of an open domain is "{OPEN_MECHANISM}" or "{AUTO}"'
+        )
+    if definition.open and not definition.retain:
+        raise InvalidContract(
+            definition.name, "retain", "must be true for an open domain, to be asked about later"
+        )
+    try:
+        mechanism = most_accurate(k, epsilon, aim) if name == AUTO else best(name, k, epsilon, aim)
+    except NothingFits as error:
+        raise InvalidContract(
+            definition.name, "max_payload_bytes", f"{error}; allow more bytes"
+        ) from None
+    steered = name == AUTO or len(mechanism.parameters) > 1
+    if definition.expected_share is not None and not steered:
+        raise InvalidContract(
+            definition.name, "expected_share", f"steers nothing in {name}; leave it out"
+        )
+    return mechanism
 
 
 def _schedule(definition: MetricDefinition, default_start: int) -> contract_pb2.Schedule:

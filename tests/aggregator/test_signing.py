@@ -6,7 +6,11 @@ import pytest
 
 from hubbub.contract import Bundle
 from hubbub.errors import InvalidContract, PrivacyNotProved
+from hubbub.exact import Epsilon
+from hubbub.mechanisms import Mechanism
 from hubbub.schedule import Once, Periodic
+from hubbub_aggregator.app import app
+from hubbub_aggregator.choice import Aim, best
 from hubbub_aggregator.definitions import DefinitionError, read_definitions
 from hubbub_aggregator.signing import ChangedDefinition, sign_definitions
 from tests.bundles import Operator
@@ -20,6 +24,7 @@ source = "health"
 values = ["excellent", "good", "fair", "poor"]
 epsilon = "1"
 """
+UNARY = f'{METRIC.replace("self_rated", "unary")}mechanism = "optimised-unary"\n'
 
 
 def signed(
@@ -87,7 +92,7 @@ def test_other_and_absent_follow_the_values(operator: Operator, tmp_path: Path) 
     ("k", "epsilon", "expected"),
     [
         (2, "1", "randomised-response"),
-        (16, "1", "optimised-unary"),
+        (16, "1", "subset-selection"),
         (16, "4", "randomised-response"),
     ],
 )
@@ -99,6 +104,103 @@ def test_auto_takes_the_smallest_variance(
     text = text.replace('epsilon = "1"', f'epsilon = "{epsilon}"')
     metric = signed(operator, tmp_path, text).metrics["health.self_rated"]
     assert metric.mechanism.name == expected
+
+
+WIDE = METRIC.replace(
+    '"excellent", "good", "fair", "poor"', ", ".join(f'"{value}"' for value in range(300))
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "size"),
+    [
+        (WIDE, "subset-selection", 38),
+        (f"{WIDE}max_payload_bytes = 8\n", "local-hashing", 7),
+        (f"{WIDE}max_payload_bytes = 2\n", "projective-geometry", 2),
+        (f'{WIDE}max_payload_bytes = 7\nmechanism = "local-hashing"\n', "local-hashing", 7),
+    ],
+)
+def test_a_payload_limit_steers_the_choice(
+    operator: Operator, tmp_path: Path, text: str, name: str, size: int
+) -> None:
+    mechanism = signed(operator, tmp_path, text).metrics["health.self_rated"].mechanism
+    assert (mechanism.name, mechanism.payload_size) == (name, size)
+
+
+@pytest.mark.parametrize("name", ["subset-selection", "projective-geometry", "local-hashing"])
+def test_an_expected_share_steers_the_parameters(
+    operator: Operator, tmp_path: Path, name: str
+) -> None:
+    chosen: list[Mechanism] = []
+    for share in ("0", "0.30", "1"):
+        text = f'{WIDE}mechanism = "{name}"\nexpected_share = {share}\n'
+        chosen.append(signed(operator, tmp_path, text).metrics["health.self_rated"].mechanism)
+        assert chosen[-1] == best(name, 300, Epsilon.parse("1"), Aim(float(share)))
+    assert len(set(chosen)) > 1
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "message"),
+    [
+        ("max_payload_bytes = 0", DefinitionError, "max_payload_bytes: must be at least 1$"),
+        ("max_payload_bytes = 1.5", DefinitionError, "max_payload_bytes: "),
+        (
+            "max_payload_bytes = 1",
+            InvalidContract,
+            "'health.self_rated': max_payload_bytes: every mechanism's payload has at least "
+            "2 bytes here, more than 1; allow more bytes$",
+        ),
+        (
+            'mechanism = "optimised-unary"\nmax_payload_bytes = 37',
+            InvalidContract,
+            "max_payload_bytes: a payload of optimised-unary has at least 38 bytes",
+        ),
+        ("expected_share = 1.5", DefinitionError, "expected_share: must be at most 1"),
+        ("expected_share = -0.5", DefinitionError, "expected_share: must be at least 0"),
+        ("expected_share = nan", DefinitionError, "expected_share: "),
+        ('expected_share = "0.1"', DefinitionError, "expected_share: "),
+        (
+            'mechanism = "symmetric-unary"\nexpected_share = 0.1',
+            InvalidContract,
+            "expected_share: steers nothing in symmetric-unary",
+        ),
+    ],
+)
+def test_a_faulty_aim_is_refused_with_its_reason(
+    operator: Operator, tmp_path: Path, more: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        signed(operator, tmp_path, f"{WIDE}{more}\n")
+
+
+OPEN = METRIC.replace(
+    'values = ["excellent", "good", "fair", "poor"]', "open = true\nretain = true"
+)
+
+
+def test_an_open_domain_is_collected_by_local_hashing(operator: Operator, tmp_path: Path) -> None:
+    metric = signed(operator, tmp_path, f'{OPEN}absent = "none"\n').metrics["health.self_rated"]
+    assert metric.domain.open
+    assert metric.retain
+    assert metric.mechanism.name == "local-hashing"
+    assert metric.domain.labels == ("none",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("retain = true\n", "", "retain: must be true for an open domain"),
+        ("retain = true", 'retain = true\nmechanism = "subset-selection"', "mechanism: of an open"),
+        ("retain = true", 'retain = true\nvalues = ["a", "b"]', "values: are not listed"),
+        ("retain = true", 'retain = true\nother = "b"', "values: are not listed"),
+        ("retain = true", "retain = true\nmax_payload_bytes = 8", "has at least 23 bytes"),
+    ],
+)
+def test_a_faulty_open_domain_is_refused(
+    operator: Operator, tmp_path: Path, before: str, after: str, message: str
+) -> None:
+    with pytest.raises(InvalidContract, match=message):
+        signed(operator, tmp_path, OPEN.replace(before, after))
 
 
 def test_signing_again_keeps_known_contracts_to_the_byte(
@@ -119,6 +221,41 @@ def test_auto_never_changes_a_known_mechanism(operator: Operator, tmp_path: Path
     assert again.metrics["health.self_rated"].contract == (
         chosen.metrics["health.self_rated"].contract
     )
+
+
+def test_signing_again_keeps_the_parameters_that_were_chosen(
+    operator: Operator, tmp_path: Path
+) -> None:
+    named = f'{WIDE}mechanism = "subset-selection"\n'
+    first = signed(operator, tmp_path, f"{named}expected_share = 0.5\n")
+    again = signed(operator, tmp_path, named, previous=first)
+    known = again.metrics["health.self_rated"]
+    assert known.contract == first.metrics["health.self_rated"].contract
+    # A limit that it does not keep is another matter.
+    with pytest.raises(ChangedDefinition, match="what differs: max_payload_bytes"):
+        signed(operator, tmp_path, f"{named}max_payload_bytes = 8\n", previous=first)
+
+
+def test_auto_says_why_where_it_picks(
+    operator: Operator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    definitions, bundle = tmp_path / "metrics.toml", tmp_path / "metrics.hubbub"
+    definitions.write_text(WIDE + METRIC.replace("self_rated", "named") + UNARY)
+    command = ["sign", str(definitions), "--keys", str(operator.folder), "-o", str(bundle)]
+    lines: list[list[str]] = []
+    for _ in range(2):
+        app(command, standalone_mode=False)
+        printed = capsys.readouterr().out.splitlines()
+        lines.append([line.strip() for line in printed if "auto picks" in line])
+    assert lines == [
+        [
+            "auto picks subset-selection: 0.85 % less variance than the next, optimised-unary; "
+            "38 bytes a report",
+            "auto picks randomised-response: 57 % less variance than the next, optimised-unary; "
+            "1 byte a report",
+        ],
+        [],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """`hubbub sign`: from metrics.toml to the signed bundle."""
 
-import os
-import tempfile
 import time
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +11,8 @@ from hubbub.errors import BundleError, InvalidContract, MalformedBundle
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.definitions import read_definitions
 from hubbub_aggregator.keys import load_opening_keys, load_signing_key, read_operator_key
-from hubbub_aggregator.signing import ChangedDefinition, sign_definitions
+from hubbub_aggregator.signing import AUTO, ChangedDefinition, reason, sign_definitions
+from hubbub_aggregator.whole_file import write_whole
 
 
 def sign(
@@ -33,8 +32,9 @@ def sign(
     previous = _previous(output, operator_key)
     authority = keys / "ca.crt"
     try:
+        asked = read_definitions(definitions)
         signed = sign_definitions(
-            read_definitions(definitions),
+            asked,
             operator=load_signing_key(keys),
             sealing_keys=[key.sealing_key for key in load_opening_keys(keys).values()],
             certificate_authority=authority.read_bytes() if authority.exists() else b"",
@@ -47,15 +47,17 @@ def sign(
         raise CommandError(f"{definitions}: {error}") from None
     except MalformedBundle as error:
         raise CommandError(f"{definitions} makes no valid bundle: {error.reason}") from None
-    _replace(output, signed)
+    write_whole(output, signed)
     count = len(bundle.metrics)
     print(f"{output}: revision {bundle.revision}, {count} metric{'s' if count > 1 else ''}")
-    for metric in bundle.metrics.values():
+    for definition, metric in zip(asked.metric, bundle.metrics.values(), strict=True):
         new = previous is None or metric.name not in previous.metrics
         print(
             f"  {metric.name}  ε = {metric.epsilon.text}  {metric.mechanism.name}  "
             f"digest {metric.digest.hex()[:16]}  {'new' if new else 'unchanged'}"
         )
+        if new and definition.mechanism == AUTO:
+            print(f"    auto picks {reason(definition)}")
 
 
 def _previous(path: Path, operator_key: str) -> Bundle | None:
@@ -68,19 +70,3 @@ def _previous(path: Path, operator_key: str) -> Bundle | None:
             f"{path} exists, but is no bundle to go on from: {error}; move it away or name "
             f"another output with -o"
         ) from None
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write the whole file or nothing."""
-    descriptor, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp made it private; a bundle is for everybody to read.
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, path)
-    except BaseException:
-        os.unlink(scratch)
-        raise

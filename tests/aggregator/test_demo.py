@@ -6,6 +6,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hubbub_aggregator.commands import CommandError
@@ -50,6 +51,14 @@ def test_numbers_are_listed_by_size(table: Path) -> None:
 def test_an_unknown_column_names_those_there_are(table: Path) -> None:
     with pytest.raises(CommandError, match="it has number, colour"):
         column_of(table, "shape", "1")
+
+
+@pytest.mark.parametrize("text", ["", "colour\n", "colour\n\n"])
+def test_a_table_without_rows_is_told(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(text)
+    with pytest.raises(CommandError, match="has no rows under a header"):
+        column_of(path, "colour", "1")
 
 
 def test_a_metric_is_named_after_its_column(tmp_path: Path) -> None:
@@ -139,3 +148,21 @@ def test_the_page_stays_until_told_to_end_and_leaves_nothing(
     assert not list(scratch.glob("hubbub-demo-*"))
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     assert str(scratch) not in running.stdout
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1_200)
+def test_demo_csv_of_300_000_people_loses_nobody(tmp_path: Path) -> None:
+    """A large, skewed table through the real path: all devices, all reports, all counted."""
+    weights = 1 / np.arange(1, 101)
+    cells = np.random.default_rng(20_261_128).choice(100, 300_000, p=weights / weights.sum())
+    table = tmp_path / "people.csv"
+    table.write_text("\n".join(["answer", *(f"value {cell}" for cell in cells)]))
+    result = subprocess.run(
+        [COMMAND, "demo", "--headless", "--csv", str(table), "--column", "answer"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "300,000 reports sent, 0 lost, 0 doubled" in result.stdout

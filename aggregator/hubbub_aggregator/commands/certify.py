@@ -7,17 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from hubbub.contract import (
-    Bundle,
-    Metric,
-    open_envelope,
-    read_bundle,
-    read_metric,
-    require_proof,
-)
-from hubbub.errors import InvalidContract, MalformedBundle, PrivacyNotProved
+from hubbub.contract import Bundle, Metric, require_proof
+from hubbub.errors import PrivacyNotProved
 from hubbub.exact import charge_text, upper_text
 from hubbub_aggregator.commands import CommandError
+from hubbub_aggregator.commands.bundle_file import read_metrics
 from hubbub_aggregator.text_table import text_table
 
 
@@ -43,13 +37,7 @@ def certify(
     Exits with status 1 if any metric reveals more than it declares, or more than any may.
     """
     data = bundle.read_bytes()
-    try:
-        content = read_bundle(open_envelope(data).bundle)
-        metrics = [read_metric(contract) for contract in content.contracts]
-    except MalformedBundle as error:
-        raise CommandError(f"{bundle}: {error.reason}; is it a signed bundle?") from None
-    except InvalidContract as error:
-        raise CommandError(f"{bundle}: {error}") from None
+    metrics = read_metrics(bundle, data)
     refusals = [refusal for metric in metrics if (refusal := _refusal(metric)) is not None]
     # A metric whose thresholds prove nothing at all has no figures to show.
     proofs = [proof for metric in metrics if (proof := _proof(metric)) is not None]

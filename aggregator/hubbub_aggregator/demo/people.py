@@ -1,16 +1,15 @@
 """The demo's people: a table whose every row becomes a device with its true answers."""
 
-import csv
 import re
-import sys
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from hubbub.limits import MAX_VALUES
 from hubbub_aggregator.commands import CommandError
+from hubbub_aggregator.csv_table import read_columns, remark
 from hubbub_aggregator.definitions import Definitions, MetricDefinition, read_definitions
 
 # Beside the packages in a checkout; where an installed wheel puts its data otherwise.
@@ -61,10 +60,12 @@ def rand_hie() -> People:
         raise CommandError(
             "the example data is not installed; run this in a checkout, or give --csv and --column"
         )
-    rows = _read(folder / "rand_hie.csv")
+    columns = read_columns(
+        folder / "rand_hie.csv", *(column for column, _ in _RAND_COLUMNS.values())
+    )
     answers = {
-        metric: [value(row[column]) for row in rows]
-        for metric, (column, value) in _RAND_COLUMNS.items()
+        metric: list(map(value, cells))
+        for (metric, (_, value)), cells in zip(_RAND_COLUMNS.items(), columns, strict=True)
     }
     return People(read_definitions(folder / "rand_hie.toml"), answers)
 
@@ -75,14 +76,7 @@ def column_of(path: Path, column: str, epsilon: str) -> People:
     For a demonstration only: a real domain is written down before anybody is asked, since
     one that is read off the answers tells that somebody gave each of them.
     """
-    rows = _read(path)
-    if not rows or column not in rows[0]:
-        known = ", ".join(filter(None, rows[0])) if rows else ""
-        raise CommandError(f"{path} has no column {column!r}; it has {known or 'none with rows'}")
-    surplus = sum(None in row for row in rows)
-    if surplus:
-        _remark(f"{path}: {surplus:,} rows have more cells than the header, which are left out")
-    cells = [row[column].strip() for row in rows]
+    (cells,) = read_columns(path, column)
     values = sorted(set(cells) - {""}, key=_natural)
     if len(values) > MAX_VALUES:
         raise CommandError(
@@ -90,7 +84,7 @@ def column_of(path: Path, column: str, epsilon: str) -> People:
             f"most {MAX_VALUES:,}"
         )
     if len(values) > _MANY_VALUES:
-        _remark(f"column {column!r} has {len(values):,} distinct values: the table is long")
+        remark(f"column {column!r} has {len(values):,} distinct values: the table is long")
     metric = MetricDefinition(
         name=_metric_name(column),
         question=_encodable(f"What is in column {column} of {path.name}?"),
@@ -113,28 +107,9 @@ def _encodable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _remark(text: str) -> None:
-    print(f"hubbub: {text}", file=sys.stderr)
-
-
 def _natural(cell: str) -> tuple[bool, float, str]:
     """Numbers by size, then everything else by the alphabet."""
     try:
         return False, float(cell), cell
     except ValueError:
         return True, 0.0, cell
-
-
-def _read(path: Path) -> list[dict[str | None, Any]]:
-    """The rows by column; the cells that no column's name stands above are under None."""
-    try:
-        # utf-8-sig: spreadsheets put a mark before the first column's name.
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            header = file.readline()
-            file.seek(0)
-            delimiter = max(",;\t", key=header.count)
-            return list(csv.DictReader(file, delimiter=delimiter, restval=""))
-    except UnicodeDecodeError:
-        raise CommandError(f"{path} is not UTF-8 text") from None
-    except csv.Error as error:
-        raise CommandError(f"{path} is not a CSV file: {error}") from None

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from playwright.sync_api import Browser, ViewportSize
 
-from hubbub.contract import Bundle
+from hubbub.contract import Bundle, text_index
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round
 from tests.dashboard.pages import DashboardProcess, chromium
@@ -48,6 +48,7 @@ _METRICS: Final = (
         values=[f"name {number}" for number in range(1, 1_025)],
         epsilon="4",
     ),
+    make_metric("drink.favourite", question="What do you like to drink?", open=True),
 )
 # The first number of visits of each value above, from the last to the first.
 _VISITS: Final = ((11, 5), (6, 4), (3, 3), (2, 2), (1, 1), (0, 0))
@@ -78,6 +79,7 @@ _LIVE: Final = (
     Shot("waiting", "?metric=health.physical_limitation", ".badge.waiting"),
     Shot("closed", "?metric=health.doctor_visits&order=Largest+first", _CHART),
     Shot("large", "?metric=names", _CHART),
+    Shot("any-text", "?metric=drink.favourite", ".open-domain"),
 )
 _AWAY: Final = Shot("away", "?metric=health.self_rated", ".badge.away")
 _NOT_CONNECTED: Final = Shot("not-connected", "", ".badge.away")
@@ -136,6 +138,7 @@ def _report(serve: ServeProcess, bundle: Bundle) -> None:
     # Each name half as common as the one before.
     names = [name for name in range(8) for _ in range(_FEW >> (name + 1))]
     answer(serve, bundle, "names", names)
+    answer(serve, bundle, "drink.favourite", [text_index("tea")] * _FEW)
 
 
 def _visits(number: int) -> int:

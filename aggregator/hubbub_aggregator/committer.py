@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub_aggregator.oracles import Oracle, Payloads
+from hubbub_aggregator.catalogue import CataloguedMetric
+from hubbub_aggregator.oracles import Payloads
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.store import Batch, Store, StoreError, StoreUnavailable
 
@@ -23,9 +24,8 @@ _log = logging.getLogger(__name__)
 class Reports:
     """Opened, canonical reports of one request, and what became of them."""
 
-    digest: bytes
+    metric: CataloguedMetric
     round: int
-    oracle: Oracle
     ids: list[bytes]
     payloads: Payloads
     done: threading.Event = field(default_factory=threading.Event)
@@ -105,7 +105,7 @@ class Committer:
     def _commit(self, group: list[Reports]) -> None:
         together: dict[tuple[bytes, int], list[Reports]] = {}
         for reports in group:
-            together.setdefault((reports.digest, reports.round), []).append(reports)
+            together.setdefault((reports.metric.digest, reports.round), []).append(reports)
         batches = [_batch(members) for members in together.values()]
         committed = self._store.commit(batches, now=self._clock())
         for members, new in zip(together.values(), committed.new, strict=True):
@@ -116,14 +116,21 @@ class Committer:
 
 def _batch(members: list[Reports]) -> Batch:
     """All reports of one metric and round, in the order they came."""
-    first = members[0]
+    round_number, metric = members[0].round, members[0].metric
     payloads = np.concatenate([reports.payloads for reports in members])
     return Batch(
-        digest=first.digest,
-        round=first.round,
+        digest=metric.digest,
+        round=round_number,
         ids=[report_id for reports in members for report_id in reports.ids],
-        fold=lambda new: first.oracle.fold(payloads[new]),
+        fold=lambda new: metric.oracle.fold(payloads[new]),
+        retain=(lambda new: _unordered(payloads[new])) if metric.metric.retain else None,
     )
+
+
+def _unordered(payloads: Payloads) -> bytes:
+    """Back to back, sorted, so that nothing tells which came first."""
+    whole = np.ascontiguousarray(payloads).view(f"V{payloads.shape[1]}")
+    return np.sort(whole, axis=None).tobytes()
 
 
 def _share(members: list[Reports], new: NDArray[np.bool_] | None) -> None:

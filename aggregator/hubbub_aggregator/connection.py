@@ -1,14 +1,20 @@
 """A channel to the private listener, for everything that reads estimates."""
 
 import ipaddress
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import grpc
 
 from hubbub_aggregator.keys import KeysError
+from hubbub_aggregator.mistakes import Mistake
 
 DEFAULT_ADDRESS: Final = "localhost:7444"
+
+# The slowest answer is an estimate of 65,536 values, well below. Seconds.
+TIMEOUT: Final = 30.0
 
 _OPTIONS: Final = (
     # Estimates of 65,536 values with long labels.
@@ -18,6 +24,30 @@ _OPTIONS: Final = (
     # Else a page that outlives the aggregator would find it again only after minutes.
     ("grpc.max_reconnect_backoff_ms", 2_000),
 )
+
+
+class CallFailed(Mistake):
+    """A call that was refused or not answered; the message is one sentence that says why."""
+
+
+@contextmanager
+def calling(address: str) -> Generator[None]:
+    """Turn what gRPC raises in the body, about an aggregator at `address`, into CallFailed."""
+    try:
+        yield
+    except grpc.RpcError as error:
+        raise CallFailed(_sentence(address, error)) from None
+
+
+def _sentence(address: str, error: grpc.RpcError) -> str:
+    code, details = error.code(), error.details() or ""
+    out_of_reach = code is grpc.StatusCode.DEADLINE_EXCEEDED or details.startswith("failed to")
+    if out_of_reach:
+        return (
+            f"no aggregator answers at {address}; is `hubbub serve` running, with its private "
+            f"listener there, and does it want --keys?"
+        )
+    return details or f"the aggregator at {address} answered {code.name}"
 
 
 def is_loopback(address: str) -> bool:

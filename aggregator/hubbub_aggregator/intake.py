@@ -148,9 +148,8 @@ class Intake:
             return statuses
         new = self._commit(
             Reports(
-                digest=metric.digest,
+                metric=metric,
                 round=request.round,
-                oracle=metric.oracle,
                 ids=[report[:REPORT_ID_BYTES] for _, report in good_ones],
                 payloads=table[canonical, REPORT_ID_BYTES:],
             )
@@ -169,7 +168,7 @@ class Intake:
                 "nothing was counted, since the store cannot be written; send it again later",
             ) from None
         if new is None:
-            self._closed.add((reports.digest, reports.round))
+            self._closed.add((reports.metric.digest, reports.round))
             raise _closed(reports.round)
         return new
 

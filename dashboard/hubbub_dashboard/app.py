@@ -67,8 +67,10 @@ def live(*, paused: bool) -> None:
     status = states.status(settings.aggregator, metrics, estimates, now)
     st.html(markup.status_line(status, estimates.value, now, paused=paused))
     if estimates.value is not None:
-        if estimates.value.n:
+        if estimates.value.values:
             figures(estimates.value)
+        elif estimates.value.n:
+            st.html(markup.open_domain(estimates.value.metric))
         st.html(markup.provenance(estimates.value))
         st.html(markup.notes(text.seen_by_aggregator(estimates.value.epsilon)))
 

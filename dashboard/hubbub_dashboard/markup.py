@@ -61,6 +61,14 @@ def notes(*sentences: str | None) -> str:
     return f'<section class="hubbub notes">{paragraphs}</section>'
 
 
+def open_domain(name: str) -> str:
+    """Stands where the figures of a listed domain are: how to look for some texts."""
+    return (
+        f'<section class="hubbub open-domain"><p>{escape(text.OPEN_DOMAIN)}</p><pre><code>'
+        f"hubbub estimate {escape(name)} <span>--candidates FILE</span></code></pre></section>"
+    )
+
+
 @lru_cache(maxsize=64)
 def provenance(estimates: Estimates) -> str:
     """What these figures rest on: mechanism, ε, contract, round, snapshot, influence."""
@@ -72,7 +80,7 @@ def provenance(estimates: Estimates) -> str:
         ("Round", text.count(estimates.round)),
         ("Snapshot", text.day_and_clock(estimates.as_of) if estimates.n else "none yet"),
     ]
-    if estimates.n:
+    if estimates.values:
         facts.append(("Influence", text.influence(estimates.values)))
     items = "".join(f"<div><dt>{name}</dt><dd>{fact}</dd></div>" for name, fact in facts)
     return f'<dl class="hubbub provenance">{items}</dl>'

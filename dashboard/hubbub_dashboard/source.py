@@ -107,7 +107,7 @@ class Estimates:
     """Seconds since 1970-01-01 UTC."""
     publish_step: int
     values: tuple[Value, ...]
-    """In the domain's order; empty if n = 0."""
+    """In the domain's order; empty if n = 0, or if the domain is open and lists none."""
 
 
 T = TypeVar("T")

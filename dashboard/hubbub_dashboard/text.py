@@ -10,6 +10,11 @@ from hubbub_dashboard.source import Epsilon, Value
 
 NOT_DISTINGUISHABLE: Final = "not distinguishable from zero"
 
+OPEN_DOMAIN: Final = (
+    "Any text is an answer here, so there is no list of values to show. To see the shares of "
+    "some, write them to a file, one a line, and name the file:"
+)
+
 # A number and its unit stay on one line.
 _NARROW_SPACE: Final = "\u202f"
 _MINUS: Final = "\u2212"

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +19,10 @@ from hubbub_aggregator.committer import Committer
 from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.intake import Intake
 from hubbub_aggregator.keys import load_opening_keys
+from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.refusals import ReportsRefused
-from hubbub_aggregator.store import Batch, Committed, Store, StoreUnavailable
+from hubbub_aggregator.store import Batch, Committed, Store, StoreDamaged, StoreUnavailable
 from tests.bundles import Operator, make_bundle, make_metric, make_request
 
 START = 1_000_000
@@ -39,12 +41,15 @@ class Clock:
 class Setting:
     """An intake with everything behind it, and requests to hand in."""
 
-    def __init__(self, operator: Operator, path: Path, **limits: int) -> None:
+    def __init__(
+        self, operator: Operator, path: Path, *, retain: bool = False, **limits: int
+    ) -> None:
         metric = make_metric(
             "daily",
             mechanism="optimised-unary",
             starts=START,
             periodic=(EVERY, ROUNDS, GRACE),
+            retain=retain,
         )
         self.bundle: Bundle = make_bundle(operator, metric)
         self.metric: Metric = self.bundle.metrics["daily"]
@@ -77,13 +82,22 @@ class Setting:
         assert self.counters.totals()[reason] >= 1
         return reason.removeprefix("REFUSAL_REASON_")
 
+    def close(self) -> None:
+        self.committer.close()
+        self.store.close()
+
 
 @pytest.fixture
 def setting(operator: Operator, tmp_path: Path) -> Iterator[Setting]:
-    setting = Setting(operator, tmp_path)
-    yield setting
-    setting.committer.close()
-    setting.store.close()
+    with closing(Setting(operator, tmp_path)) as setting:
+        yield setting
+
+
+@pytest.fixture
+def retaining(operator: Operator, tmp_path: Path) -> Iterator[Setting]:
+    """One whose metric retains its reports."""
+    with closing(Setting(operator, tmp_path, retain=True)) as setting:
+        yield setting
 
 
 class TestRounds:
@@ -143,8 +157,7 @@ def test_overloaded(operator: Operator, tmp_path: Path) -> None:
     # What was turned away holds nothing, and neither does what was counted.
     for _ in range(20):
         assert setting.intake.submit(setting.request()) == [COUNTED]
-    setting.committer.close()
-    setting.store.close()
+    setting.close()
 
 
 def test_store_unavailable_counts_nothing_and_recovers(
@@ -223,3 +236,38 @@ def test_counts_are_those_of_the_payloads(setting: Setting) -> None:
     assert published is not None
     assert published.snapshot is not None
     np.testing.assert_array_equal(published.snapshot.tally.cells, expected)
+
+
+def reports_of(setting: Setting, n: int) -> list[tuple[bytes, bytes]]:
+    randomise = setting.metric.mechanism.randomise
+    return [(os.urandom(16), randomise(i % 4, SYSTEM)) for i in range(n)]
+
+
+class TestRetention:
+    def test_a_commit_keeps_payloads_and_nothing_that_tells_whose(self, retaining: Setting) -> None:
+        first, second = reports_of(retaining, 200), reports_of(retaining, 100)
+        retaining.intake.submit(make_request(retaining.bundle, "daily", first))
+        # Of these, only the new ones are kept: a repeated report may not weigh twice.
+        retaining.intake.submit(make_request(retaining.bundle, "daily", first[:50] + second))
+        arrays = list(retaining.store.retained(retaining.metric.digest, 0, 300, 1))
+        # In the order of the commits, but within each of them sorted.
+        assert b"".join(array.tobytes() for array in arrays) == b"".join(
+            sorted(payload for _, payload in first) + sorted(payload for _, payload in second)
+        )
+
+    def test_what_is_kept_counts_the_same(self, retaining: Setting) -> None:
+        reports = reports_of(retaining, 100)
+        retaining.intake.submit(make_request(retaining.bundle, "daily", reports))
+        digest = retaining.metric.digest
+        published = retaining.store.published(digest, 0)
+        assert published is not None
+        assert published.snapshot is not None
+        tally = published.snapshot.tally
+        payloads = np.concatenate(list(retaining.store.retained(digest, 0, tally.n, 1)))
+        oracle = oracle_for(retaining.metric.mechanism)
+        np.testing.assert_array_equal(oracle.fold(payloads), tally.cells)
+
+    def test_other_metrics_keep_none(self, setting: Setting) -> None:
+        setting.intake.submit(make_request(setting.bundle, "daily", reports_of(setting, 10)))
+        with pytest.raises(StoreDamaged, match="of 0 reports, where a snapshot says 10"):
+            list(setting.store.retained(setting.metric.digest, 0, 10, 1))

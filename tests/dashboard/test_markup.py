@@ -19,6 +19,7 @@ def test_everything_from_outside_is_escaped() -> None:
         markup.heading(HOSTILE, HOSTILE),
         markup.status_line(status, estimates, NOW, paused=False),
         markup.notes(HOSTILE),
+        markup.open_domain(HOSTILE),
         markup.provenance(estimates),
         markup.table(select(estimates, Order.LISTED), 0.95),
     ):
@@ -78,6 +79,12 @@ def test_provenance_names_what_figures_rest_on() -> None:
         "±0.043",
     ):
         assert fact in html
+
+
+def test_an_open_domain_has_a_snapshot_but_no_influence() -> None:
+    html = markup.provenance(make_estimates(mechanism="local-hashing"))
+    assert "01:46:40" in html
+    assert "Influence" not in html
 
 
 def test_commands_in_sentences_are_set_as_code() -> None:

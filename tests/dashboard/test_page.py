@@ -22,6 +22,7 @@ HOSTILE = ("<script>throw 1</script>", "**bold** :red[x]", "مرحبا", "x" * 2
 METRICS = (
     make_metric("open"),
     make_metric("waiting"),
+    make_metric("any-text", open=True),
     make_metric("closed"),
     make_metric("empty"),
     make_metric("hostile", values=HOSTILE, question="<b>Which</b> **one**?"),
@@ -51,6 +52,7 @@ def bundle(operator: Operator, bundle_file: Path) -> Bundle:
 def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[ServeProcess]:
     with ServeProcess(operator, bundle_file, bundle_file.with_name("reports.sqlite3")) as serve:
         answer(serve, bundle, "open", [0] * 600 + [1] * 400)
+        answer(serve, bundle, "any-text", [7] * 100)
         answer(serve, bundle, "closed", [3] * 142)
         answer(serve, bundle, "hostile", [0] * 500)
         answer(serve, bundle, "large", [7] * 900 + [11] * 100)
@@ -147,6 +149,17 @@ def test_waiting_says_what_for_and_not_how_many_there_are(page: Page) -> None:
     page.goto("/?metric=waiting")
     expect_state(page, "Waiting for the first snapshot")
     expect(page.locator(".hubbub.status")).to_contain_text("at least 100 reports")
+    expect(page.locator(".hubbub table")).to_have_count(0)
+
+
+def test_an_open_domain_shows_no_values_and_how_to_look_for_some(page: Page) -> None:
+    page.goto("/?metric=any-text")
+    expect_state(page, "Open")
+    expect(page.locator(".hubbub .facts")).to_contain_text("100 reports")
+    expect(page.locator(".open-domain code")).to_have_text(
+        "hubbub estimate any-text --candidates FILE"
+    )
+    expect(page.locator(".hubbub.provenance")).to_contain_text("local-hashing")
     expect(page.locator(".hubbub table")).to_have_count(0)
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from hubbub_aggregator.store import schema
+from hubbub_aggregator.store import schema, upgrades
 from hubbub_aggregator.store.errors import (
     NewerSchema,
     NotAStore,
@@ -34,6 +34,8 @@ WRITES: Final = "hubbub_writes"
 def open_engine(location: str) -> Engine:
     """Open a store, creating it if nothing is there; `location` is an sqlite URL or a path.
 
+    One that an earlier version made is brought up to this one's schema.
+
     Raises StoreUnavailable, NotAStore, NewerSchema or StoreDamaged.
     """
     path = _sqlite_path(location)
@@ -42,7 +44,9 @@ def open_engine(location: str) -> Engine:
     engine = _engine(path)
     try:
         with translated(str(path)):
-            _check(engine, path)
+            if _checked_version(engine, path) < schema.SCHEMA_VERSION:
+                with engine.execution_options(**{WRITES: True}).begin() as connection:
+                    upgrades.upgrade(connection)
     except Exception:
         engine.dispose()
         raise
@@ -154,7 +158,8 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _check(engine: Engine, path: Path) -> None:
+def _checked_version(engine: Engine, path: Path) -> int:
+    """The schema of a store that is whole, and not newer than this version's."""
     location = str(path)
     if not path.stat().st_size:
         raise StoreDamaged(location, "is an empty file, which a store never is; remove it if new")
@@ -165,6 +170,7 @@ def _check(engine: Engine, path: Path) -> None:
             raise StoreDamaged(location, f"is damaged ({found}); restore it from a backup")
         if not inspect(connection).has_table(schema.store.name):
             raise NotAStore(location)
-        version = connection.execute(select(schema.store.c.schema_version)).scalar_one()
+        version: int = connection.execute(select(schema.store.c.schema_version)).scalar_one()
         if version > schema.SCHEMA_VERSION:
             raise NewerSchema(location, schema.SCHEMA_VERSION, version)
+    return version

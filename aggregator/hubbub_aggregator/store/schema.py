@@ -7,6 +7,7 @@ from sqlalchemy import (
     Column,
     Float,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -16,7 +17,7 @@ from sqlalchemy import (
 )
 
 # Counts up with every change of a table; a store says which one it has.
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 metadata: Final = MetaData()
 
@@ -61,6 +62,19 @@ report: Final = Table(
     Column("report_id", LargeBinary, primary_key=True),
     # The key is all there is to a row: one B-tree, not a table and an index.
     sqlite_with_rowid=False,
+)
+
+# Reports of metrics that retain them, as they were opened, but without their ids. A row for each
+# commit; n adds up over a round's rows, in the order of their ids, to every snapshot's n.
+retained: Final = Table(
+    "retained",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("round_id", ForeignKey("round.id"), nullable=False),
+    Column("n", BigInteger, nullable=False),
+    # Payloads back to back, sorted: within a commit nothing tells which came first.
+    Column("payloads", LargeBinary, nullable=False),
+    Index("retained_of_round", "round_id", "id"),
 )
 
 # Each process writes rows of its own, so that processes never wait for each other's counts;

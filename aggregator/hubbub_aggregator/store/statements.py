@@ -36,11 +36,12 @@ class Statements:
     """The statements in one dialect; their parameters are columns' names."""
 
     def __init__(self, dialect: Dialect) -> None:
-        round_, report, tally, snapshot = (
+        round_, report, tally, snapshot, retained = (
             schema.round_,
             schema.report,
             schema.tally,
             schema.snapshot,
+            schema.retained,
         )
         of_metric = round_.c.digest == bindparam("digest")
         one_round = of_metric & (round_.c.number == bindparam("number"))
@@ -85,6 +86,14 @@ class Statements:
             insert(dialect, report).on_conflict_do_nothing().returning(report.c.report_id)
         )
         self.forget_ids = delete(report).where(report.c.round_id == round_id)
+
+        self.retain = insert(dialect, retained)
+        self.retained = (
+            select(retained.c.n, retained.c.payloads)
+            .join_from(retained, round_)
+            .where(one_round)
+            .order_by(retained.c.id)
+        )
 
         self.tallies = select(tally.c.n, tally.c.cells).where(tally.c.round_id == round_id)
         self.put_tally = upsert(dialect, tally)

@@ -1,8 +1,8 @@
 """What is counted, durably and exactly once.
 
-A commit makes three things durable in one transaction, or none of them: which reports were
-new, what they add to the tally, and, when it is due, the snapshot that readers see. Nothing
-here returns a count that is not in a snapshot.
+A commit makes durable in one transaction, or not at all: which reports were new, what they add
+to the tally, their payloads if the metric retains them, and, when it is due, the snapshot that
+readers see. Nothing here returns a count or a payload that is not in a snapshot.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -22,6 +22,7 @@ from hubbub_aggregator.store import contracts
 from hubbub_aggregator.store.engine import WRITES, open_engine, translated
 from hubbub_aggregator.store.errors import StoreDamaged
 from hubbub_aggregator.store.identity import FileIdentity
+from hubbub_aggregator.store.retention import blocks
 from hubbub_aggregator.store.statements import Statements
 from hubbub_aggregator.tally import Counts, Tally
 
@@ -36,6 +37,8 @@ class Batch:
     """16 bytes each, n of them."""
     fold: Callable[[NDArray[np.bool_]], Counts]
     """From which of the n reports to count, bool of shape (n,), to what they add to the cells."""
+    retain: Callable[[NDArray[np.bool_]], bytes] | None = None
+    """From the same to their payloads, back to back; None: reports are counted and not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,8 @@ class Store:
                 if mask.any():
                     more = Tally(int(mask.sum()), batch.fold(mask))
                     self._add(connection, standing, more)
+                    if batch.retain is not None:
+                        self._retain(connection, standing, more.n, batch.retain(mask))
                     published |= self._publish_if_due(connection, standing, more.n, now)
         return Committed(new, published)
 
@@ -209,6 +214,10 @@ class Store:
         connection.execute(
             self._statements.put_tally, {**row, "n": tally.n, "cells": tally.to_bytes()}
         )
+
+    def _retain(self, connection: Connection, standing: _Standing, n: int, payloads: bytes) -> None:
+        row = {"round_id": standing.round_id, "n": n, "payloads": payloads}
+        connection.execute(self._statements.retain, row)
 
     # Publishing
 
@@ -275,6 +284,22 @@ class Store:
         if row.n is not None:
             snapshot = Snapshot(self._tally(row.n, row.cells), row.as_of)
         return Published(row.closed_at is not None, snapshot)
+
+    def retained(
+        self, digest: bytes, number: int, n: int, size: int
+    ) -> Generator[NDArray[np.uint8]]:
+        """The payloads, of `size` bytes each, that a round's snapshot of n reports counts.
+
+        In arrays of some MiB, shape (some, size), of a metric that retains its reports.
+        """
+        with self._transaction(self._engine) as connection:
+            rows = connection.execute(
+                self._statements.retained, {"digest": digest, "number": number}
+            )
+            try:
+                yield from blocks(rows, n, size)
+            except ValueError as error:
+                raise self._damaged(f"what it retained is {error}") from error
 
     def _tally(self, n: int, cells: bytes) -> Tally:
         try:

@@ -1,0 +1,64 @@
+"""Estimates as an Arrow table, which is what pandas, Polars, DuckDB and Parquet files take.
+
+Needs the extra `analysis`, which the aggregator itself does without.
+"""
+
+import io
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hubbub_aggregator.records import COLUMNS, rows
+from hubbub_aggregator.whole_file import write_whole
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class AnalysisMissing(ImportError):
+    """A library of the extra `analysis` is not installed."""
+
+    def __init__(self, library: str) -> None:
+        super().__init__(f"this needs {library}: pip install 'hubbub[analysis]'")
+
+
+def arrow_table(report: dict[str, Any]) -> "pyarrow.Table":
+    """A row for each value of a report; what they rest on is the schema's metadata.
+
+    Columns and order are the CSV's. Shares are float64 (1 = everybody) and null while n = 0,
+    `as_of` is UTC to the millisecond. Raises AnalysisMissing.
+    """
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError:
+        raise AnalysisMissing("pyarrow") from None
+    types = {
+        **dict.fromkeys(COLUMNS, pa.float64()),
+        **dict.fromkeys(("metric", "digest", "target", "value"), pa.string()),
+        **dict.fromkeys(("round", "n", "count", "rank_low", "rank_high"), pa.int64()),
+        "as_of": pa.timestamp("ms", tz="UTC"),
+        "distinguishable": pa.bool_(),
+    }
+    metadata = {
+        "hubbub.mechanism": report["mechanism"],
+        "hubbub.epsilon_declared": report["epsilon"]["declared"],
+        "hubbub.epsilon_realised": report["epsilon"]["realised"],
+        "hubbub.kind": report["kind"],
+    }
+    as_of = report["as_of"] and datetime.fromisoformat(report["as_of"])
+    return pa.Table.from_pylist(
+        [row | {"as_of": as_of} for row in rows(report)], pa.schema(types, metadata)
+    )
+
+
+def write_parquet(report: dict[str, Any], path: Path) -> None:
+    """Write a report's table as a Parquet file, whole or not at all.
+
+    Raises AnalysisMissing or OSError.
+    """
+    table = arrow_table(report)
+    from pyarrow import parquet
+
+    file = io.BytesIO()
+    parquet.write_table(table, file)
+    write_whole(path, file.getvalue())

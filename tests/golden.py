@@ -5,6 +5,9 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hubbub.exact import Epsilon
+from hubbub.mechanisms import MECHANISMS, Mechanism
+
 FOLDER = Path(__file__).resolve().parent / "vectors"
 
 
@@ -29,13 +32,19 @@ class Vector(NamedTuple):
 
     @property
     def payload(self) -> bytes:
-        """The payload of a vector in payloads.json."""
+        """The payload of a vector in payloads.json or hashing.json."""
         return bytes.fromhex(self.facts["payload"])
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism, at ε = 1, of a vector in payloads.json."""
+        kind, parameters = MECHANISMS[self.facts["mechanism"]], self.facts["parameters"]
+        return kind.calibrate(self.facts["k"], Epsilon.parse("1"), *parameters.values())
 
 
 def vectors(name: str, kind: str) -> list[Vector]:
     """The vectors of one kind, "good" or "bad", in tests/vectors/<name>.json."""
     return [
-        Vector(facts.get("name") or "{mechanism}-{k}-{payload}".format(**facts), facts)
+        Vector(facts.get("name") or "-".join(map(str, facts.values())), facts)
         for facts in read(name)[kind]
     ]

@@ -2,44 +2,74 @@
 
 import os
 import sys
+from importlib import import_module
+from typing import Any, Final, cast
 
 import typer
+from typer.core import TyperGroup
 
 from hubbub.errors import HubbubError
-from hubbub_aggregator.commands import CommandError
-from hubbub_aggregator.commands.certify import certify
-from hubbub_aggregator.commands.close import close
-from hubbub_aggregator.commands.dashboard import dashboard
-from hubbub_aggregator.commands.demo import demo
-from hubbub_aggregator.commands.estimate import estimate
-from hubbub_aggregator.commands.keygen import keygen
-from hubbub_aggregator.commands.serve import serve
-from hubbub_aggregator.commands.sign import sign
-from hubbub_aggregator.definitions import DefinitionError
-from hubbub_aggregator.keys import KeysError
-from hubbub_aggregator.signing import ChangedDefinition
+from hubbub_aggregator.mistakes import Mistake
 
-app = typer.Typer(
-    name="hubbub",
-    help="Learn how often each value occurs among many devices, while no report tells "
-    "whether it is true.\n\n"
-    "A device's own commands are `python -m hubbub record` and `python -m hubbub show`.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    # Rich would keep the line ends of a docstring, and take "[::]" for markup.
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+_HELP: Final = (
+    "Learn how often each value occurs among many devices, while no report tells whether it is "
+    "true.\n\n"
+    "A device's own commands are `python -m hubbub record` and `python -m hubbub show`."
 )
-for command in (keygen, sign, certify, serve, dashboard, estimate, close, demo):
-    app.command()(command)
+_SETTINGS: Final[dict[str, Any]] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    # Rich would keep the line ends of a docstring, and take "[::]" for markup.
+    "rich_markup_mode": None,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+# In the order in which one needs them; each is a function in a module of its name.
+COMMANDS: Final = (
+    "keygen",
+    "plan",
+    "simulate",
+    "sign",
+    "certify",
+    "serve",
+    "dashboard",
+    "estimate",
+    "query",
+    "compare",
+    "close",
+    "demo",
+)
+
+
+class _Commands(TyperGroup):
+    """Loads a command when it is asked for: some bring numpy and scipy, half a second's start."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        # The names, for the list of commands and for whoever mistypes one.
+        self.commands = dict.fromkeys(COMMANDS, cast(Any, None))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"hubbub_aggregator.commands.{cmd_name}")
+        one = typer.Typer(**_SETTINGS)
+        one.command(cmd_name)(getattr(module, cmd_name))
+        return typer.main.get_command(one)
+
+
+app = typer.Typer(name="hubbub", cls=_Commands, help=_HELP, no_args_is_help=True, **_SETTINGS)
+
+
+@app.callback()
+def _hubbub() -> None:
+    """What makes it a group, even though no command is registered here."""
 
 
 def run() -> None:
     """Run a command; whatever goes wrong is one line that a person can act on."""
     try:
         app()
-    except (CommandError, KeysError, DefinitionError, ChangedDefinition, HubbubError) as error:
+    except (Mistake, HubbubError) as error:
         sys.exit(f"hubbub: {error}")
     except BrokenPipeError:
         # Whoever read our output has gone (`hubbub … | head`); nothing is left to say.

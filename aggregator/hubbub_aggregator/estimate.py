@@ -64,7 +64,7 @@ def estimate(
     rank_low, rank_high = ranks(together)
     return Estimate(
         estimate=estimates,
-        std_error=np.sqrt(_variance(support, counts, n, target)),
+        std_error=np.sqrt(estimated_variance(support, counts, n, target)),
         low=alone.low,
         high=alone.high,
         simultaneous_low=together.low,
@@ -88,7 +88,7 @@ def ranks(intervals: Interval) -> tuple[Ranks, Ranks]:
     return (1 + above).astype(np.int64), (k - below).astype(np.int64)
 
 
-def _variance(support: Support, counts: Counts, n: int, target: Target) -> Floats:
+def estimated_variance(support: Support, counts: Counts, n: int, target: Target) -> Floats:
     """Estimated variance of each estimate.
 
     Respondents: the unbiased estimator, linear in the count; at a count of 0 it is still

@@ -15,7 +15,7 @@ the latter, also covers the former: beyond one report from the mean its tails ar
 (Hoeffding 1956).
 """
 
-from math import log, sqrt
+from math import log
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -39,6 +39,16 @@ of which these are a random sample."""
 SCORE_FROM: Final = 10
 
 
+def rarer(support: Support, n: int) -> float:
+    """Reports of the rarer kind, x = n · min(q, 1 − p)."""
+    return float(n * min(support.q, 1 - support.p))
+
+
+def normal_quantile(level: float) -> float:
+    """How many standard deviations around its mean hold a normal variable at this level."""
+    return -float(ndtri((1 - level) / 2))
+
+
 class Interval(NamedTuple):
     """Lower and upper ends, one of each for a value: float64, shape (k,)."""
 
@@ -47,18 +57,18 @@ class Interval(NamedTuple):
 
 
 def one_value(
-    support: Support, counts: Counts, n: int, target: Target, level: float = 0.95
+    support: Support, counts: Counts | Floats, n: int, target: Target, level: float = 0.95
 ) -> Interval:
     """Intervals for shares, each of which covers its own value with probability `level`.
 
-    `counts`: reports that support each value, integers in [0, n], shape (k,). Score
-    intervals, close to `level` on either side; with too few reports for them, exact ones,
-    which cover at least that often.
+    `counts`: reports that support each value, in [0, n], shape (k,); expected ones need not be
+    whole. Score intervals, close to `level` on either side; with too few reports for them,
+    exact ones, which cover at least that often.
     """
-    if n * min(support.q, 1 - support.p) < SCORE_FROM:
+    if rarer(support, n) < SCORE_FROM:
         rates = exact_rates(counts, n, (1 - level) / 2)
     else:
-        z = -float(ndtri((1 - level) / 2))
+        z = normal_quantile(level)
         if target == "population":
             rates = wilson_rates(counts, n, z)
         else:
@@ -66,7 +76,9 @@ def one_value(
     return shares(support, rates)
 
 
-def simultaneous(support: Support, counts: Counts, n: int, level: float = 0.95) -> Interval:
+def simultaneous(
+    support: Support, counts: Counts | Floats, n: int, level: float = 0.95
+) -> Interval:
     """Intervals for shares that all cover at once with probability `level`, for either target.
 
     `counts` as for `one_value`. Exact intervals at Šidák's level, level^(1/k): at least
@@ -79,32 +91,66 @@ def simultaneous(support: Support, counts: Counts, n: int, level: float = 0.95) 
     return shares(support, exact_rates(counts, n, float(miss) / 2))
 
 
-def respondent_rates(support: Support, counts: Counts, n: int, z: float) -> Interval:
-    """Score interval for the rate of n fixed values; z > 0 standard deviations.
+def respondent_rates(support: Support, counts: Counts | Floats, n: int, z: float) -> Interval:
+    """Score interval for the rate of n fixed values; z > 0 standard deviations."""
+    return score(counts / n, _respondents(support, counts, n), z)
+
+
+def wilson_rates(counts: Counts | Floats, n: int, z: float) -> Interval:
+    """Wilson's score interval for a binomial rate; z > 0 standard deviations."""
+    return score(counts / n, _binomial(counts, n), z)
+
+
+class Variance(NamedTuple):
+    """An estimate's variance as a function of what it estimates, around the estimate.
+
+    Where the truth lies t above the estimate it is at + slope·t − curvature·t².
+    """
+
+    at: Floats | float
+    """≥ 0."""
+    slope: Floats | float
+    curvature: Floats | float = 0.0
+    """≥ 0."""
+
+
+def share_variance(support: Support, counts: Counts | Floats, n: int, target: Target) -> Variance:
+    """The variance of estimated shares, as a function of the true ones."""
+    span = float(support.p - support.q)
+    of_rates = _binomial(counts, n) if target == "population" else _respondents(support, counts, n)
+    return Variance(of_rates.at / span**2, of_rates.slope / span, of_rates.curvature)
+
+
+def _respondents(support: Support, counts: Counts | Floats, n: int) -> Variance:
+    """Of the rates of n fixed values.
 
     One report's variance, averaged over the devices, is on the line from q(1 − q) at σ = q
-    to p(1 − p) at σ = p, which is (1 − p − q)σ + pq: the equation is a quadratic in σ.
+    to p(1 − p) at σ = p, which is (1 − p − q)σ + pq: ≥ 0 at every count in [0, n].
     """
     slope, base = float(1 - support.p - support.q), float(support.p * support.q)
+    return Variance((slope * counts / n + base) / n, slope / n)
+
+
+def _binomial(counts: Counts | Floats, n: int) -> Variance:
+    """Of binomial rates: σ(1 − σ)/n."""
     observed = counts / n
-    t = z * z / n
-    # The variance at the observed rate is ≥ 0 for every count in [0, n], so the roots are
-    # real; and at either root a square equals t times the variance there, so that is ≥ 0 too.
-    middle = observed + t * slope / 2
-    half = np.sqrt(t * (slope * observed + base) + (t * slope / 2) ** 2)
-    return Interval(middle - half, middle + half)
+    return Variance(observed * (1 - observed) / n, (1 - 2 * observed) / n, 1 / n)
 
 
-def wilson_rates(counts: Counts, n: int, z: float) -> Interval:
-    """Wilson's score interval for a binomial rate; z > 0 standard deviations."""
-    observed = counts / n
-    t = z * z / n
-    middle = observed + t / 2
-    half = sqrt(t) * np.sqrt(observed * (1 - observed) + t / 4)
-    return Interval((middle - half) / (1 + t), (middle + half) / (1 + t))
+def score(estimates: Floats | float, variance: Variance, z: float) -> Interval:
+    """What the truth may be: where the estimate lies within z standard deviations of it.
+
+    The ends are the roots of t² = z² (at + slope·t − curvature·t²): real, one on either side
+    of the estimate. At each, a square is z² times the variance there, so that is ≥ 0 too.
+    """
+    at, slope, curvature = variance
+    widening = 1 + z * z * curvature
+    middle = z * z * slope / 2
+    half = np.sqrt(z * z * at * widening + middle**2)
+    return Interval(estimates + (middle - half) / widening, estimates + (middle + half) / widening)
 
 
-def exact_rates(counts: Counts, n: int, tail: float) -> Interval:
+def exact_rates(counts: Counts | Floats, n: int, tail: float) -> Interval:
     """Clopper and Pearson's interval for a binomial rate: each tail at most `tail`."""
     # A quantile takes tens of microseconds, and among many values most counts recur.
     distinct, where = np.unique(counts, return_inverse=True)

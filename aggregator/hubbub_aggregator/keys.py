@@ -37,6 +37,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from hubbub.contract import SealingKey, SealingSuite, key_id, operator_key_bytes
 from hubbub.sealing import SUITES
+from hubbub_aggregator.mistakes import Mistake
 
 # The CA lives as long as devices pin it; what it signs is renewed yearly, with a month to spare.
 _CA_DAYS: Final = 3650
@@ -48,7 +49,7 @@ _LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 _PEM_END: Final = b"-----END PRIVATE KEY-----\n"
 
 
-class KeysError(Exception):
+class KeysError(Mistake):
     """A keys folder that cannot be used; the message says which file and what to do."""
 
 

@@ -8,6 +8,7 @@ roots are found by bisection, ranks by comparing all pairs. Run it to write the 
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal, getcontext
 from fractions import Fraction
@@ -48,11 +49,37 @@ CASES: list[dict[str, Any]] = [
     },
     {"mechanism": "optimised-unary", "k": 3, "epsilon": "4", "n": 30, "counts": [30, 1, 0]},
     {"mechanism": "optimised-unary", "k": 3, "epsilon": "0.5", "n": 20, "counts": [20, 8, 7]},
+    {
+        "mechanism": "subset-selection",
+        "k": 8,
+        "parameters": {"size": 2},
+        "epsilon": "1",
+        "n": 1_500,
+        "counts": [326, 420, 300, 380, 327, 350, 400, 497],
+    },
+    {
+        "mechanism": "projective-geometry",
+        "k": 4,
+        "parameters": {"field": 3, "dimensions": 3},
+        "epsilon": "2",
+        "n": 900,
+        "counts": [243, 400, 250, 300],
+    },
+    {
+        "mechanism": "local-hashing",
+        "k": 5,
+        "parameters": {"buckets": 3, "prime": 65_537},
+        "epsilon": "1",
+        "n": 29,
+        "counts": [9, 16, 10, 7, 29],
+    },
 ]
 LEVELS = {"respondents": ["0.95", "0.8"], "population": ["0.95", "0.999"]}
 
 
-def support(mechanism: str, k: int, epsilon: str) -> tuple[Fraction, Fraction]:
+def support(
+    mechanism: str, k: int, parameters: dict[str, int], epsilon: str
+) -> tuple[Fraction, Fraction]:
     """p and q from 64-bit thresholds, rounded towards more noise."""
     e = Decimal(epsilon.removeprefix("ln ")) if "ln" in epsilon else Decimal(epsilon).exp()
     one = 2**64
@@ -62,7 +89,24 @@ def support(mechanism: str, k: int, epsilon: str) -> tuple[Fraction, Fraction]:
     if mechanism == "symmetric-unary":
         faithful = floor(one * e.sqrt() / (e.sqrt() + 1))
         return Fraction(faithful, one), Fraction(one - faithful, one)
-    return Fraction(1, 2), Fraction(one - floor(one * e / (e + 1)), one)
+    if mechanism == "optimised-unary":
+        return Fraction(1, 2), Fraction(one - floor(one * e / (e + 1)), one)
+    if mechanism == "subset-selection":
+        size = parameters["size"]
+        included = Fraction(floor(one * size * e / (size * e + k - size)), one)
+        # Of the others there are size − 1, or size.
+        return included, (included * (size - 1) + (1 - included) * size) / (k - 1)
+    if mechanism == "projective-geometry":
+        field, dimensions = parameters["field"], parameters["dimensions"]
+        cells, near, both = (sum(field**i for i in range(dimensions - j)) for j in range(3))
+        within = Fraction(floor(one * near * e / (near * e + cells - near)), one)
+        lies = (1 - within) / (cells - near)
+        return within, within / near * both + lies * (near - both)
+    buckets, prime = parameters["buckets"], parameters["prime"]
+    keep = Fraction(floor(one * e / (e + buckets - 1)), one)
+    sizes = Counter(x * buckets // prime for x in range(prime)).values()
+    alike = Fraction(sum(size**2 for size in sizes), prime**2)
+    return keep, keep * alike + (1 - keep) / (buckets - 1) * (1 - alike)
 
 
 def decimal(x: Fraction) -> Decimal:
@@ -151,7 +195,8 @@ def score(
 
 def figures(case: dict[str, Any], target: str, level: str) -> dict[str, Any]:
     """Everything about every value of a case, by the names of the JSON output."""
-    p, q = support(case["mechanism"], case["k"], case["epsilon"])
+    parameters = case.get("parameters", {})
+    p, q = support(case["mechanism"], case["k"], parameters, case["epsilon"])
     counts, k = case["counts"], len(case["counts"])
     n = case.get("n", sum(counts))
     dp, dq, span = decimal(p), decimal(q), decimal(p - q)
@@ -185,7 +230,10 @@ def figures(case: dict[str, Any], target: str, level: str) -> dict[str, Any]:
         below = sum(u["simultaneous_high"] < value["simultaneous_low"] for u in values)
         value["rank_low"], value["rank_high"] = 1 + above, k - below
     return {
-        **{key: case[key] for key in ("mechanism", "k", "epsilon")},
+        "mechanism": case["mechanism"],
+        "k": case["k"],
+        "parameters": parameters,
+        "epsilon": case["epsilon"],
         "p": str(p),
         "q": str(q),
         "n": n,

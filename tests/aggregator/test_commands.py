@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from hubbub.exact import Epsilon
-from hubbub.mechanisms import MECHANISMS, OptimisedUnary, RandomisedResponse, SymmetricUnary
+from hubbub.mechanisms import MECHANISMS
 from tests.bundles import Operator, make_metric
+from tests.calibrated import calibrated
 from tests.processes import COMMAND
+from tests.proofs import nudged
 
 METRICS = """
 [[metric]]
@@ -77,25 +78,11 @@ def test_certify_prints_a_table_for_people(folder: Path) -> None:
     assert "worst ratio" in result.stdout
 
 
-def _raised_past_the_bound(name: str) -> RandomisedResponse | SymmetricUnary | OptimisedUnary:
-    """A mechanism for ε = 1 and k = 4 with its threshold one step too telling."""
-    mechanism = MECHANISMS[name].calibrate(4, Epsilon.parse("1"))
-    match mechanism:
-        case RandomisedResponse():
-            return mechanism._replace(keep=mechanism.keep + 1)
-        case SymmetricUnary():
-            return mechanism._replace(flip=mechanism.flip - 1)
-        case OptimisedUnary():
-            return mechanism._replace(raised=mechanism.raised - 1)
-        case _:
-            raise AssertionError(name)
-
-
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_certify_and_serve_refuse_a_threshold_past_the_bound(
     operator: Operator, tmp_path: Path, name: str
 ) -> None:
-    contract = make_metric("nudged", mechanism=_raised_past_the_bound(name))
+    contract = make_metric("nudged", mechanism=nudged(calibrated(name, 4, "1")))
     path = tmp_path / "nudged.hubbub"
     path.write_bytes(operator.sign([make_metric(), contract]))
     for command in (

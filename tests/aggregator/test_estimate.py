@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hubbub.exact import Epsilon
 from hubbub.mechanisms import MECHANISMS, Support
 from hubbub_aggregator.estimate import Estimate, estimate, ranks
 from hubbub_aggregator.intervals import Interval
+from tests.calibrated import calibrated
 from tests.harness import count_law
 
 
 def support_of(name: str, k: int, epsilon: str) -> Support:
-    return MECHANISMS[name].calibrate(k, Epsilon.parse(epsilon)).support
+    return calibrated(name, k, epsilon).support
 
 
 WARNER = support_of("randomised-response", 2, "1")

@@ -52,8 +52,9 @@ def test_figures_agree_with_the_vectors(vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("vector", VECTORS, ids=label)
 def test_supports_agree_with_the_vectors(vector: dict[str, Any]) -> None:
-    mechanism = MECHANISMS[vector["mechanism"]]
+    kind, parameters = MECHANISMS[vector["mechanism"]], vector["parameters"].values()
+    epsilon = Epsilon.parse(vector["epsilon"])
 
-    found = mechanism.calibrate(vector["k"], Epsilon.parse(vector["epsilon"])).support
+    found = kind.calibrate(vector["k"], epsilon, *parameters).support
 
     assert found == (Fraction(vector["p"]), Fraction(vector["q"]))

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hubbub.exact import Epsilon
-from hubbub.mechanisms import MECHANISMS, Support
+from hubbub.mechanisms import Support
 from hubbub_aggregator.intervals import (
     Target,
     exact_rates,
@@ -17,10 +16,11 @@ from hubbub_aggregator.intervals import (
     simultaneous,
     wilson_rates,
 )
+from tests.calibrated import calibrated
 
 
 def support_of(name: str, k: int, epsilon: str) -> Support:
-    return MECHANISMS[name].calibrate(k, Epsilon.parse(epsilon)).support
+    return calibrated(name, k, epsilon).support
 
 
 SUPPORTS = {

@@ -1,5 +1,7 @@
 """One file for each `hubbub` command."""
 
+from hubbub_aggregator.mistakes import Mistake
 
-class CommandError(Exception):
-    """What a person did or met; its one sentence says what to do about it."""
+
+class CommandError(Mistake):
+    """What is wrong with how a command was called, or with what it met."""

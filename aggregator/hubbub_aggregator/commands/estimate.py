@@ -2,24 +2,21 @@
 
 import csv
 import json
-import math
 import sys
-from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
+from hubbub_aggregator.arrow import AnalysisMissing, write_parquet
+from hubbub_aggregator.candidates import read_candidates
 from hubbub_aggregator.commands import CommandError
-from hubbub_aggregator.commands.private_call import (
-    MAX_ROUND,
-    TIMEOUT,
-    AggregatorOption,
-    KeysOption,
-    private_listener,
-)
+from hubbub_aggregator.commands.private_call import MAX_ROUND, AggregatorOption, KeysOption
 from hubbub_aggregator.connection import DEFAULT_ADDRESS
+from hubbub_aggregator.percent import decimals, percent
+from hubbub_aggregator.reader import Estimates, connect
+from hubbub_aggregator.records import COLUMNS
 from hubbub_aggregator.text_table import text_table
 
 
@@ -38,26 +35,10 @@ class EstimateTarget(StrEnum):
     POPULATION = "population"
 
 
-_TARGETS: Final = {
-    EstimateTarget.RESPONDENTS: estimate_pb2.TARGET_RESPONDENTS,
-    EstimateTarget.POPULATION: estimate_pb2.TARGET_POPULATION,
-}
-_AMONG: Final = {
+AMONG: Final = {
     "respondents": "share among the devices that answered",
     "population": "share among all devices that would have answered",
 }
-_FIGURES: Final = (
-    "estimate",
-    "std_error",
-    "low",
-    "high",
-    "simultaneous_low",
-    "simultaneous_high",
-    "distinguishable",
-    "rank_low",
-    "rank_high",
-    "influence",
-)
 
 
 def estimate(
@@ -79,87 +60,79 @@ def estimate(
     level: Annotated[
         float, typer.Option(help="Probability that an interval covers, between 0 and 1.")
     ] = 0.95,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(help="Of an open domain: a file of the texts to look for, one a line."),
+    ] = None,
     output: Annotated[
         EstimateFormat, typer.Option("--format", help="table, json or csv.")
     ] = EstimateFormat.TABLE,
+    to_parquet: Annotated[
+        Path | None, typer.Option(help="Write the estimates to this Parquet file instead.")
+    ] = None,
     aggregator: AggregatorOption = DEFAULT_ADDRESS,
     keys: KeysOption = None,
 ) -> None:
     """Print a metric's estimates, and how sure they are."""
     if not 0 < level < 1:
         raise CommandError(f"--level is between 0 and 1, for example 0.95, not {level:g}")
-    request = estimate_pb2.GetEstimatesRequest(
-        metric=metric, round=round_number, target=_TARGETS[target], level=level
-    )
-    with private_listener(aggregator, keys) as channel:
-        stub = estimate_pb2_grpc.EstimateServiceStub(channel)
-        answer = stub.GetEstimates(request, timeout=TIMEOUT).estimates
-    report = as_report(answer)
+    texts = None if candidates is None else read_candidates(candidates)
+    with connect(aggregator, keys) as reader:
+        answer = reader.estimates(metric, round_number, target, level, texts)
+    if to_parquet is not None:
+        _write_parquet(answer, to_parquet)
+        return
     match output:
         case EstimateFormat.JSON:
-            print(json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False))
+            print(json.dumps(answer.report, indent=2, ensure_ascii=False, allow_nan=False))
         case EstimateFormat.CSV:
-            _print_csv(report)
+            _print_csv(answer)
         case EstimateFormat.TABLE:
-            print(_table(report, answer))
+            print(_table(answer))
 
 
-def as_report(answer: estimate_pb2.Estimates) -> dict[str, Any]:
-    """The answer as the JSON that scripts rely on; figures are None while n = 0."""
-    as_of = datetime.fromtimestamp(answer.as_of, UTC).isoformat(timespec="milliseconds")
-    return {
-        "metric": answer.metric,
-        "digest": answer.digest.hex(),
-        "round": answer.round,
-        "n": answer.n,
-        "mechanism": answer.mechanism,
-        "epsilon": {"declared": answer.epsilon.declared, "realised": answer.epsilon.realised},
-        "kind": answer.kind,
-        "target": "population"
-        if answer.target == estimate_pb2.TARGET_POPULATION
-        else "respondents",
-        "level": answer.level,
-        "as_of": as_of.replace("+00:00", "Z") if answer.n else None,
-        "values": [
-            {"value": row.value, "count": row.count}
-            | {name: getattr(row, name) if answer.n else None for name in _FIGURES}
-            for row in answer.values
-        ],
-    }
+def _write_parquet(answer: Estimates, path: Path) -> None:
+    try:
+        write_parquet(answer.report, path)
+    except AnalysisMissing as error:
+        raise CommandError(str(error)) from None
+    print(f"{path}: {len(answer.report['values']):,} values of {answer.metric}")
 
 
-def _print_csv(report: dict[str, Any]) -> None:
-    shared = ("metric", "digest", "round", "n", "target", "level", "as_of")
-    writer = csv.DictWriter(sys.stdout, [*shared, "value", "count", *_FIGURES])
+def _print_csv(answer: Estimates) -> None:
+    writer = csv.DictWriter(sys.stdout, COLUMNS)
     writer.writeheader()
-    for row in report["values"]:
-        writer.writerow({name: report[name] for name in shared} | row)
+    writer.writerows(answer.to_dicts())
 
 
-def _table(report: dict[str, Any], answer: estimate_pb2.Estimates) -> str:
-    epsilon, state = report["epsilon"], _state(answer)
-    title = f"{report['metric']}, round {report['round']} ({state})"
-    law = f"{report['mechanism']}, ε = {epsilon['declared']} (realised {epsilon['realised']})"
-    if not report["n"]:
+def _table(answer: Estimates) -> str:
+    title = f"{answer.metric}, round {answer.round} ({answer.state})"
+    epsilon = answer.epsilon
+    law = f"{answer.mechanism}, ε = {epsilon.declared} (realised {epsilon.realised})"
+    if not answer.n:
         return f"{title}\n{law}\n{_no_figures(answer)}"
-    n, level = report["n"], f"{100 * report['level']:g} %"
-    influence = report["values"][0]["influence"]
+    title = f"{title}: n = {answer.n:,} as of {answer.report['as_of']}"
+    values = answer.report["values"]
+    if not values:
+        return f"{title}\n{law}\nan open domain: name candidates with --candidates FILE"
+    influence = values[0]["influence"]
     return "\n".join(
         (
-            f"{title}: n = {n:,} as of {report['as_of']}",
+            title,
             law,
-            f"{_AMONG[report['target']]} ({report['target']}), unbiased; {level} intervals",
+            f"{AMONG[answer.target]} ({answer.target}), unbiased; "
+            f"{100 * answer.level:g} % intervals",
             "",
-            text_table(("value", "share", "std error", "low", "high", ""), _rows(report)),
+            text_table(("value", "share", "std error", "low", "high", ""), _rows(values)),
             "",
             f"Each interval holds for its value alone. One hostile report moves a share by up to "
-            f"{_percent(influence, _decimals(influence))}.",
+            f"{percent(influence, decimals(influence))}.",
         )
     )
 
 
-def _no_figures(answer: estimate_pb2.Estimates) -> str:
-    if answer.state == estimate_pb2.ROUND_STATE_CLOSED:
+def _no_figures(answer: Estimates) -> str:
+    if answer.state == "closed":
         return "no figures: the round closed without a report"
     return (
         f"no figures yet: the first snapshot needs {answer.publish_step:,} reports, "
@@ -167,28 +140,13 @@ def _no_figures(answer: estimate_pb2.Estimates) -> str:
     )
 
 
-def _rows(report: dict[str, Any]) -> list[tuple[str, ...]]:
-    values = report["values"]
-    decimals = _decimals(min(row["std_error"] for row in values))
+def _rows(values: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    places = decimals(min(row["std_error"] for row in values))
     return [
         (
             row["value"],
-            *(_percent(row[name], decimals) for name in ("estimate", "std_error", "low", "high")),
+            *(percent(row[name], places) for name in ("estimate", "std_error", "low", "high")),
             "" if row["distinguishable"] else "not distinguishable from zero",
         )
         for row in values
     ]
-
-
-def _decimals(error: float) -> int:
-    """Decimals of a percentage that show two digits of its error, and no more."""
-    return max(0, 1 - math.floor(math.log10(100 * error)))
-
-
-def _percent(share: float, decimals: int) -> str:
-    return f"{100 * share:.{decimals}f} %"
-
-
-def _state(answer: estimate_pb2.Estimates) -> str:
-    name = estimate_pb2.RoundState.Name(answer.state).removeprefix("ROUND_STATE_")
-    return name.lower().replace("_", " ")

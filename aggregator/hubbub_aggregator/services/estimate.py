@@ -1,7 +1,7 @@
 """EstimateService: what analysts read, from snapshots alone."""
 
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -13,8 +13,16 @@ from hubbub_aggregator.catalogue import Catalogue, CataloguedMetric, RoundState
 from hubbub_aggregator.listeners import PRIVATE_THREADS
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.refusals import Refused, answering
+from hubbub_aggregator.services.candidates import Decoder
 from hubbub_aggregator.services.figures import figures
 from hubbub_aggregator.services.lookup import find_metric, require_round
+from hubbub_aggregator.services.queries import (
+    Side,
+    differences,
+    pairs_of,
+    query_figures,
+    weights_of,
+)
 from hubbub_aggregator.store import Snapshot, Store
 
 if TYPE_CHECKING:
@@ -42,6 +50,15 @@ _STATES: Final = {
 }
 
 
+_NamesARound = (
+    estimate_pb2.GetEstimatesRequest
+    | estimate_pb2.WatchEstimatesRequest
+    | estimate_pb2.QueryRequest
+    | estimate_pb2.DecodeRequest
+    | estimate_pb2.RoundOfMetric
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Question:
     """A request, with its defaults filled in."""
@@ -67,6 +84,7 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
         self._announcements = announcements
         self._clock = clock
         self._publish_step = publish_step
+        self._decoder = Decoder(store)
         self._watchers = 0
         self._lock = threading.Lock()
 
@@ -81,7 +99,7 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
         self, request: estimate_pb2.GetEstimatesRequest, context: grpc.ServicerContext
     ) -> estimate_pb2.GetEstimatesResponse:
         with answering(context):
-            question = self._understand(request)
+            question = self._question(request, request.target, request.level)
             state, snapshot = self._read(question)
             return estimate_pb2.GetEstimatesResponse(
                 estimates=self._answer(question, state, snapshot)
@@ -91,11 +109,71 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
         self, request: estimate_pb2.WatchEstimatesRequest, context: grpc.ServicerContext
     ) -> Iterator[estimate_pb2.WatchEstimatesResponse]:
         with answering(context), self._watching():
-            question = self._understand(request)
+            question = self._question(request, request.target, request.level)
             for state, snapshot in self._changes(question, context):
                 yield estimate_pb2.WatchEstimatesResponse(
                     estimates=self._answer(question, state, snapshot)
                 )
+
+    def Query(
+        self, request: estimate_pb2.QueryRequest, context: grpc.ServicerContext
+    ) -> estimate_pb2.QueryResponse:
+        with answering(context):
+            question = self._question(request, request.target, request.level)
+            weights = weights_of(question.metric, request.weights)
+            state, snapshot = self._read(question)
+            target = _TARGETS[question.target]
+            return estimate_pb2.QueryResponse(
+                provenance=_provenance(question, state, snapshot),
+                target=question.target,
+                level=question.level,
+                **query_figures(question.metric, snapshot, weights, target, question.level),
+            )
+
+    def Compare(
+        self, request: estimate_pb2.CompareRequest, context: grpc.ServicerContext
+    ) -> estimate_pb2.CompareResponse:
+        with answering(context):
+            left = self._question(request.left, request.target, request.level)
+            right = self._question(request.right, request.target, request.level)
+            same = left == right
+            pairs = pairs_of(left.metric, right.metric, request.pairs, same=same)
+            left_state, left_snapshot = self._read(left)
+            # One read for one round: a later one might find a newer snapshot.
+            right_state, right_snapshot = (left_state, left_snapshot) if same else self._read(right)
+            return estimate_pb2.CompareResponse(
+                left=_provenance(left, left_state, left_snapshot),
+                right=_provenance(right, right_state, right_snapshot),
+                target=left.target,
+                level=left.level,
+                differences=differences(
+                    Side(left.metric, left_snapshot),
+                    Side(right.metric, right_snapshot),
+                    pairs,
+                    _TARGETS[left.target],
+                    left.level,
+                    same=same,
+                ),
+            )
+
+    def Decode(
+        self, request: estimate_pb2.DecodeRequest, context: grpc.ServicerContext
+    ) -> estimate_pb2.DecodeResponse:
+        with answering(context):
+            question = self._question(request, request.target, request.level)
+            state, snapshot = self._read(question)
+            values = self._decoder.figures(
+                question.metric,
+                question.round,
+                snapshot,
+                request.candidates,
+                target=_TARGETS[question.target],
+                level=question.level,
+                wanted=context.is_active,
+            )
+            return estimate_pb2.DecodeResponse(
+                estimates=self._estimates(question, state, snapshot, values)
+            )
 
     def _changes(
         self, question: _Question, context: grpc.ServicerContext
@@ -129,20 +207,20 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
             with self._lock:
                 self._watchers -= 1
 
-    def _understand(
-        self, request: estimate_pb2.GetEstimatesRequest | estimate_pb2.WatchEstimatesRequest
+    def _question(
+        self, of: _NamesARound, target: estimate_pb2.Target.ValueType, level: float
     ) -> _Question:
-        metric = find_metric(self._catalogue, request.metric)
-        if request.HasField("round"):
-            number = require_round(metric, request.round)
+        metric = find_metric(self._catalogue, of.metric)
+        if of.HasField("round"):
+            number = require_round(metric, of.round)
         else:
             number = self._default_round(metric)
-        target = request.target or estimate_pb2.TARGET_RESPONDENTS
+        target = target or estimate_pb2.TARGET_RESPONDENTS
         if target not in _TARGETS:
             raise Refused(
                 grpc.StatusCode.INVALID_ARGUMENT, "the target is respondents or population"
             )
-        level = request.level or DEFAULT_LEVEL
+        level = level or DEFAULT_LEVEL
         if not 0 < level < 1:
             raise Refused(
                 grpc.StatusCode.INVALID_ARGUMENT, f"the level is between 0 and 1, not {level}"
@@ -172,6 +250,17 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
     def _answer(
         self, question: _Question, state: RoundState, snapshot: Snapshot | None
     ) -> estimate_pb2.Estimates:
+        target = _TARGETS[question.target]
+        values = figures(question.metric, snapshot, target, question.level)
+        return self._estimates(question, state, snapshot, values)
+
+    def _estimates(
+        self,
+        question: _Question,
+        state: RoundState,
+        snapshot: Snapshot | None,
+        values: Sequence[estimate_pb2.ValueEstimate],
+    ) -> estimate_pb2.Estimates:
         metric = question.metric
         return estimate_pb2.Estimates(
             metric=metric.metric.name,
@@ -186,7 +275,7 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
             level=question.level,
             as_of=0 if snapshot is None else snapshot.as_of,
             publish_step=self._publish_step,
-            values=figures(metric, snapshot, _TARGETS[question.target], question.level),
+            values=values,
         )
 
     def _summary(self, metric: CataloguedMetric) -> estimate_pb2.MetricSummary:
@@ -212,6 +301,21 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
         closed, n = (None, 0) if known is None else known
         state = self._state(metric, number, closed)
         return estimate_pb2.RoundSummary(round=number, state=_STATES[state], n=n)
+
+
+def _provenance(
+    question: _Question, state: RoundState, snapshot: Snapshot | None
+) -> estimate_pb2.Provenance:
+    return estimate_pb2.Provenance(
+        metric=question.metric.metric.name,
+        digest=question.metric.digest,
+        round=question.round,
+        state=_STATES[state],
+        n=_n(snapshot),
+        mechanism=question.metric.metric.mechanism.name,
+        epsilon=_epsilon(question.metric),
+        as_of=0 if snapshot is None else snapshot.as_of,
+    )
 
 
 def _n(snapshot: Snapshot | None) -> int:

@@ -12,6 +12,7 @@ from hubbub_aggregator.refusals import Refused
 # A status travels in headers, which hold 8 KiB.
 _NAMES: Final = 10
 _NAME_LENGTH: Final = 64
+_LABEL_LENGTH: Final = 40
 
 
 def find_metric(catalogue: Catalogue, name: str) -> CataloguedMetric:
@@ -35,6 +36,24 @@ def require_round(metric: CataloguedMetric, number: int) -> int:
             f"metric {metric.metric.name!r} has rounds 0 to {last}, not {number}",
         )
     return number
+
+
+def find_value(metric: CataloguedMetric, label: str) -> int:
+    """The place of a value in the domain. Raises Refused: NOT_FOUND, INVALID_ARGUMENT."""
+    domain, name = metric.metric.domain, metric.metric.name
+    if domain.open:
+        raise Refused(
+            grpc.StatusCode.INVALID_ARGUMENT,
+            f"metric {name!r} has an open domain: it lists no values, only candidates are decoded",
+        )
+    index = domain.indices.get(label)
+    if index is None:
+        asked, labels = label[:_LABEL_LENGTH], [known[:_LABEL_LENGTH] for known in domain.labels]
+        raise Refused(
+            grpc.StatusCode.NOT_FOUND,
+            f"metric {name!r} has no value {asked!r}; it has: {_some(labels, asked)}",
+        )
+    return index
 
 
 def _some(names: Sequence[str], asked: str) -> str:

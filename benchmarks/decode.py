@@ -21,8 +21,9 @@ import numpy as np
 
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import LocalHashing, Mechanism, OptimisedUnary, ProjectiveGeometry
-from hubbub_aggregator.choice import best
+from hubbub_aggregator.crowd.base import big_endian_bytes
 from hubbub_aggregator.oracles import Payloads, oracle_for
+from hubbub_aggregator.planning.choice import best
 
 REPORTS = 1_000_000
 PEER_REPORTS = 10_000
@@ -107,8 +108,7 @@ def random_payloads(mechanism: Mechanism) -> Payloads:
             numbers = rng.integers(0, mechanism.reports, REPORTS, np.uint64)
         case _:
             return rng.integers(0, 256, (REPORTS, mechanism.payload_size), np.uint8)
-    digits = numbers.astype(">u8").view(np.uint8).reshape(REPORTS, 8)
-    return np.ascontiguousarray(digits[:, 8 - mechanism.payload_size :])
+    return np.ascontiguousarray(big_endian_bytes(numbers, mechanism.payload_size))
 
 
 def seconds(action: Callable[[], Any]) -> float:

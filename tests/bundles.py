@@ -17,7 +17,7 @@ from hubbub.randomness import SYSTEM
 from hubbub.sealing import seal
 from hubbub.v1 import contract_pb2, report_pb2
 from hubbub_aggregator import keys as keys_folder
-from hubbub_aggregator.choice import best, most_accurate
+from hubbub_aggregator.planning.choice import best, most_accurate
 
 
 def make_metric(

@@ -2,7 +2,7 @@
 
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import Mechanism
-from hubbub_aggregator.choice import best
+from hubbub_aggregator.planning.choice import best
 
 
 def calibrated(name: str, k: int, epsilon: str) -> Mechanism:

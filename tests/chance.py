@@ -65,10 +65,10 @@ def tape_for(mechanism: Mechanism, value: int, target: int) -> list[bytes | int]
         case RandomisedResponse():
             tape = _response_tape(mechanism.k, value, target)
         case SymmetricUnary():
-            tape = [_faces(mechanism.k, target ^ 1 << value)]
+            tape = [_tosses(mechanism.k, target ^ 1 << value)]
         case OptimisedUnary():
             own = b"\xff" if target >> value & 1 else b"\0"
-            tape = [_faces(mechanism.k, target) + own]
+            tape = [_tosses(mechanism.k, target), own]
         case SubsetSelection():
             tape = _subset_tape(mechanism, value, target)
         case ProjectiveGeometry():
@@ -86,9 +86,9 @@ def _response_tape(k: int, truth: int, target: int) -> list[bytes | int]:
     return [LOWEST, 0] if truth == target else [HIGHEST, (target - truth - 1) % k]
 
 
-def _faces(k: int, bits: int) -> bytes:
-    """A bit of 1 is a digit below the threshold; the last value's comes first."""
-    return bytes(0 if bits >> i & 1 else 255 for i in reversed(range(k)))
+def _tosses(k: int, bits: int) -> bytes:
+    """A bit of 1 is a draw below the threshold; the last value's comes first in every place."""
+    return bytes(0 if bits >> i & 1 else 255 for i in reversed(range(k))) * 8
 
 
 def _subset_tape(mechanism: SubsetSelection, value: int, target: int) -> list[bytes | int]:
@@ -108,12 +108,11 @@ def _projective_tape(mechanism: ProjectiveGeometry, value: int, target: int) -> 
     space = laws.points(field, dimensions)
     own, point = space[value], space[target]
     product = sum(a * b for a, b in zip(own, point, strict=True)) % field
-    scale = pow(product, -1, field) if product else 1
     leading = own.index(1)
     rest = 0
     for coordinate in point[:leading] + point[leading + 1 :]:
-        rest = rest * field + coordinate * scale % field
-    return [HIGHEST, 0, rest] if product else [LOWEST, rest - 1, 0]
+        rest = rest * field + coordinate
+    return [HIGHEST, 0, rest, product - 1] if product else [LOWEST, rest - 1, 0, 0]
 
 
 def seed_of(mechanism: LocalHashing) -> tuple[int, int, int]:

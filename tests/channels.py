@@ -1,11 +1,7 @@
-"""A small mechanism as a whole: every payload, and how likely it is under every value.
+"""A small mechanism as a whole: every payload, and how likely it is under every value."""
 
-From the papers, not from the samplers: unary encodings raise bits on their own; in all other
-mechanisms a report supports the device's value with a certain probability, and is uniform
-among those that do, or among those that do not.
-"""
-
-from typing import Literal, NamedTuple
+from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +17,7 @@ from hubbub.mechanisms import (
     SymmetricUnary,
 )
 from hubbub_aggregator.tally import Tally
+from tests.laws import specified_law
 
 
 class Channel(NamedTuple):
@@ -66,43 +63,41 @@ def small_mechanisms(epsilon: str) -> list[Mechanism]:
 
 def channel(mechanism: Mechanism) -> Channel:
     """The channel of a mechanism with few enough payloads to list them."""
-    supports = _supports(mechanism)
-    p, q = map(float, mechanism.support)
-    if isinstance(mechanism, SymmetricUnary | OptimisedUnary):
-        rises = q + (p - q) * np.eye(mechanism.k)[:, None, :]
-        law = np.where(supports, rises, 1 - rises).prod(axis=-1)
-    else:
-        own = supports.T
-        law = own * p / own.sum(axis=1, keepdims=True)
-        law += (1 - own) * (1 - p) / (1 - own).sum(axis=1, keepdims=True)
-    cells = np.eye(len(supports), dtype=np.int64) if _by_payload(mechanism) else supports
-    return Channel(mechanism, cells, supports, law)
-
-
-def _by_payload(mechanism: Mechanism) -> bool:
-    """Whether reports are counted by what they are, not by what they support."""
-    return isinstance(mechanism, ProjectiveGeometry)
-
-
-def _supports(mechanism: Mechanism) -> NDArray[np.int64]:
-    match mechanism:
-        case RandomisedResponse():
-            last = mechanism.k
-        case SymmetricUnary() | OptimisedUnary():
-            last = 2**mechanism.k
-        case SubsetSelection():
-            last = mechanism.ranks or 0
-        case ProjectiveGeometry():
-            last = mechanism.cells
-        case LocalHashing():
-            last = mechanism.reports
-        case _:
-            raise TypeError(mechanism.name)
-    order: Literal["little", "big"] = (
-        "little" if isinstance(mechanism, SymmetricUnary | OptimisedUnary) else "big"
+    laws = [specified_law(mechanism, value) for value in range(mechanism.k)]
+    # Every value makes every payload.
+    payloads = sorted(laws[0])
+    supports = np.zeros((len(payloads), mechanism.k), np.int64)
+    for row, payload in zip(supports, payloads, strict=True):
+        row[mechanism.supported(payload)] = 1
+    by_payload = isinstance(mechanism, ProjectiveGeometry)
+    return Channel(
+        mechanism,
+        cells=np.eye(len(payloads), dtype=np.int64) if by_payload else supports,
+        supports=supports,
+        law=np.array([[float(law[payload]) for payload in payloads] for law in laws]),
     )
-    supports = np.zeros((last, mechanism.k), np.int64)
-    for number in range(last):
-        payload = number.to_bytes(mechanism.payload_size, order)
-        supports[number, mechanism.supported(payload)] = 1
-    return supports
+
+
+def crowd_sizes(mechanism: Mechanism, x: float) -> list[int]:
+    """A few n with x or little more reports of the rarer kind."""
+    least = ceil(x / min(mechanism.support.q, 1 - mechanism.support.p))
+    return [least, least + least // 7]
+
+
+def pair_law(made: Channel, holders: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The law of the counts of values 0 and 1, where holders[v] devices have value v.
+
+    Shape (n + 1, n + 1). The generating function of what one report supports of the two,
+    multiplied over the devices on the unit circle.
+    """
+    n = int(holders.sum())
+    turns = np.exp(-2j * np.pi * np.arange(n + 1) / (n + 1))
+    one, other = turns[:, None], turns[None, :]
+    transformed = np.ones((n + 1, n + 1), np.complex128)
+    for law, count in zip(made.law, holders, strict=True):
+        neither, second, first, both = np.bincount(
+            made.supports[:, 0] * 2 + made.supports[:, 1], law, minlength=4
+        )
+        factor = neither + first * one + second * other + both * one * other
+        transformed *= factor**count
+    return np.maximum(np.fft.ifft2(transformed).real, 0)

@@ -5,15 +5,14 @@ Every check raises AssertionError if it fails.
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations, product
 from typing import Any
 
 from tests import laws
 from tests.core import HUGE, NONSENSE, SMALL, Core, is_read
 from tests.layouts import prove_layout
-from tests.tapes import TapeSource, Walk, law_of, walk
-
-UNARY = ("symmetric-unary", "optimised-unary")
+from tests.tapes import Call, TapeSource, Walk, law_of, walk
 
 # -- Checks of one mechanism at a small resolution ----------------------------------------
 
@@ -42,31 +41,42 @@ def check_law(mechanism: Any, walked: Walks) -> None:
 
 
 def check_consumption(mechanism: Any, walked: Walks) -> None:
-    """What is drawn, as a function of the tape, is the same for every value."""
+    """How much is drawn is one constant; or has, whatever the value and payload, one law."""
     first, *others = ([(w.tape, w.calls) for w in value] for value in walked)
     for other in others:
         assert other == first
-    if mechanism.name in UNARY:
-        assert {kind for _, calls in first for kind, _ in calls} == {"digits"}
-        return
-    # Here it may not depend on the payload either, which says whether the report is true.
+    if mechanism.name != "subset-selection":
+        assert len({calls for _, calls in first}) == 1
+    # Subset selection draws lots, as many as there are ties.
     for value in walked:
-        joint = law_of(value, lambda one: (one.calls, one.payload))
-        drawn, said = law_of(value, lambda one: one.calls), law_of(value)
-        for calls, payload in product(drawn, said):
-            assert joint.get((calls, payload), 0) == drawn[calls] * said[payload]
+        joint, drawn, said = law_of(value, _all_that_is_seen), law_of(value, _drawn), law_of(value)
+        for payload, calls in product(said, drawn):
+            assert joint.get((payload, calls), 0) == said[payload] * drawn[calls]
 
 
 def check_ratio(mechanism: Any, walked: Walks) -> None:
-    """The worst ratio over all payloads and pairs of values is the one that is certified."""
-    laws = [law_of(value) for value in walked]
-    payloads = set().union(*laws)
-    assert all(payload in law for payload in payloads for law in laws), "unbounded"
-    worst = max(
-        max(law[payload] for law in laws) / min(law[payload] for law in laws)
-        for payload in payloads
-    )
-    assert worst == mechanism.ratio
+    """The worst ratio over all payloads and pairs of values is the one that is certified.
+
+    It is no worse for who sees, beside the payload, how much was drawn.
+    """
+    for seen in (_payload, _all_that_is_seen):
+        laws = [law_of(value, seen) for value in walked]
+        outcomes = set().union(*laws)
+        assert all(outcome in law for outcome in outcomes for law in laws), "unbounded"
+        chances = [[law[outcome] for law in laws] for outcome in outcomes]
+        assert max(max(p) / min(p) for p in chances) == mechanism.ratio
+
+
+def _payload(one: Walk) -> bytes:
+    return one.payload
+
+
+def _drawn(one: Walk) -> tuple[Call, ...]:
+    return one.calls
+
+
+def _all_that_is_seen(one: Walk) -> tuple[bytes, tuple[Call, ...]]:
+    return one.payload, one.calls
 
 
 def check_support(mechanism: Any, walked: Walks) -> None:
@@ -113,14 +123,20 @@ CHECKS: dict[str, Callable[[Any, Walks], None]] = {
 # -- Proofs of the core as a whole --------------------------------------------------------
 
 
+@lru_cache(maxsize=32)
+def _small(core: Core, name: str, *parameters: int) -> tuple[Any, Walks]:
+    """A mechanism at a resolution where every threshold has ties, walked once for all checks."""
+    mechanism = core.calibrated(name, *parameters, base=4, width=2)
+    return mechanism, walks(mechanism)
+
+
 def _by_enumeration(check: Callable[[Any, Walks], None]) -> Callable[[Core], None]:
-    """Prove a check for all mechanisms, at a resolution where every threshold has ties."""
+    """Prove a check for all mechanisms."""
 
     def prove(core: Core) -> None:
         for name in core.names:
-            for k, *parameters in SMALL[name]:
-                mechanism = core.calibrated(name, k, *parameters, base=4, width=2)
-                check(mechanism, walks(mechanism))
+            for parameters in SMALL[name]:
+                check(*_small(core, name, *parameters))
         if "subset-selection" in core.names:
             with core.bit_vectors():
                 mechanism = core.calibrated("subset-selection", 4, 2, base=4, width=2)
@@ -168,6 +184,32 @@ def _has_ratio(mechanism: Any) -> bool:
         raise AssertionError(f"{mechanism} is neither proved nor refused") from error
 
 
+def prove_scale(core: Core) -> None:
+    """Projective geometry: by what a point's vector is scaled depends on neither it nor the value.
+
+    For the time that it takes to divide by the scale may depend on that.
+    """
+    if "projective-geometry" not in core.names:
+        return
+
+    class Scaled(core.mechanisms.ProjectiveGeometry):  # type: ignore[misc, name-defined]
+        """Tells the scale in the payload."""
+
+        def _index(self, vector: list[int]) -> int:
+            scale = next(filter(None, reversed(vector)))
+            return int(super()._index(vector) + self.cells * scale)
+
+    for k, *parameters in SMALL["projective-geometry"]:
+        mechanism = core.calibrated("projective-geometry", k, *parameters, base=4, width=2)
+        scales = range(1, mechanism.field)
+        for value, law in enumerate(map(law_of, walks(Scaled(*mechanism)))):
+            assert law == {
+                bytes([payload[0] + mechanism.cells * scale]): p / len(scales)
+                for payload, p in laws.specified_law(mechanism, value).items()
+                for scale in scales
+            }
+
+
 def prove_below(core: Core) -> None:
     """Every word of digits is kept or drawn again, and those kept name n values alike."""
     for base, n in product((2, 3, 4), range(1, 21)):
@@ -207,6 +249,7 @@ PROOFS: dict[str, Callable[[Core], None]] = {
     **{name: _by_enumeration(check) for name, check in CHECKS.items()},
     "certificate": prove_certificate,
     "refusals": prove_refusals,
+    "scale": prove_scale,
     "layout": prove_layout,
     "below": prove_below,
 }

@@ -12,7 +12,14 @@ from typing import Final
 
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import Mechanism
-from hubbub_aggregator.choice import ANY, Aim, best, least_variance, most_accurate, variance_at
+from hubbub_aggregator.planning.choice import (
+    ANY,
+    Aim,
+    best,
+    least_variance,
+    most_accurate,
+    variance_at,
+)
 
 DOCUMENT: Final = Path(__file__).resolve().parent.parent / "docs" / "accuracy.md"
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from hubbub.contract import is_text_answer
+from hubbub.domain import is_text_answer
 from hubbub.limits import MAX_LABEL_BYTES
 from hubbub_aggregator.mistakes import Mistake
 

@@ -39,6 +39,12 @@ class CataloguedMetric:
     def has_round(self, number: int) -> bool:
         return number < self.metric.schedule.rounds
 
+    @property
+    def which_rounds(self) -> str:
+        """The rounds there are, for a sentence."""
+        rounds = self.metric.schedule.rounds
+        return "only round 0" if rounds == 1 else f"rounds 0 to {rounds - 1}"
+
     def state(self, number: int, now: float) -> RoundState:
         """Where a round of the schedule stands by the clock alone."""
         window = self.metric.schedule.window(number)

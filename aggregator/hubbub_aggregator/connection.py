@@ -1,6 +1,7 @@
 """A channel to the private listener, for everything that reads estimates."""
 
 import ipaddress
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,12 @@ DEFAULT_ADDRESS: Final = "localhost:7444"
 # The slowest answer is an estimate of 65,536 values, well below. Seconds.
 TIMEOUT: Final = 30.0
 
+_ADDRESS: Final = re.compile(r"(\[[^\]]+\]|[^:/\[\]]+):[0-9]{1,5}")
+
+# How gRPC's core words that nobody was reached, and that an answer in plaintext was no TLS.
+_OUT_OF_REACH: Final = ("failed to", "errors resolving")
+_PLAINTEXT: Final = "WRONG_VERSION_NUMBER"
+
 _OPTIONS: Final = (
     # Estimates of 65,536 values with long labels.
     ("grpc.max_receive_message_length", 64 << 20),
@@ -30,6 +37,23 @@ class CallFailed(Mistake):
     """A call that was refused or not answered; the message is one sentence that says why."""
 
 
+class BadAddress(Mistake):
+    """Where nobody can listen."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(
+            f"an aggregator is at host:port, for example {DEFAULT_ADDRESS} or [::1]:7444, "
+            f"not at {address!r}"
+        )
+
+
+@contextmanager
+def private_listener(address: str, keys: Path | None) -> Generator[grpc.Channel]:
+    """A channel for one command's calls; what goes wrong in the body becomes CallFailed."""
+    with open_channel(address, keys) as channel, calling(address):
+        yield channel
+
+
 @contextmanager
 def calling(address: str) -> Generator[None]:
     """Turn what gRPC raises in the body, about an aggregator at `address`, into CallFailed."""
@@ -41,8 +65,9 @@ def calling(address: str) -> Generator[None]:
 
 def _sentence(address: str, error: grpc.RpcError) -> str:
     code, details = error.code(), error.details() or ""
-    out_of_reach = code is grpc.StatusCode.DEADLINE_EXCEEDED or details.startswith("failed to")
-    if out_of_reach:
+    if _PLAINTEXT in details:
+        return f"the listener at {address} speaks plaintext; leave out the keys folder"
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED or details.startswith(_OUT_OF_REACH):
         return (
             f"no aggregator answers at {address}; is `hubbub serve` running, with its private "
             f"listener there, and does it want --keys?"
@@ -64,8 +89,10 @@ def is_loopback(address: str) -> bool:
 def open_channel(address: str, keys: Path | None = None) -> grpc.Channel:
     """Connect to a private listener at host:port, without waiting for it.
 
-    With a keys folder: TLS, showing its client certificate. Raises KeysError.
+    With a keys folder: TLS, showing its client certificate. Raises BadAddress or KeysError.
     """
+    if not _ADDRESS.fullmatch(address):
+        raise BadAddress(address)
     if keys is None:
         return grpc.insecure_channel(address, _OPTIONS)
     return grpc.secure_channel(address, _client_credentials(keys), _OPTIONS)

@@ -6,6 +6,28 @@ snapshots hide.
 
 import threading
 from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+# What becomes of a report, by its status on the wire.
+_HAPPENED: Final = {
+    "REPORT_STATUS_COUNTED": "counted",
+    "REPORT_STATUS_DUPLICATE": "counted before",
+    "REPORT_STATUS_NOT_OPENED": "not opened",
+    "REPORT_STATUS_NOT_CANONICAL": "not canonical",
+}
+# Why a request full of them is refused.
+_REFUSED: Final = {
+    "REFUSAL_REASON_UNKNOWN_DIGEST": "their metric is not known",
+    "REFUSAL_REASON_ROUND_NOT_OPEN": "their round had not begun",
+    "REFUSAL_REASON_ROUND_CLOSED": "their round was closed",
+    "REFUSAL_REASON_NO_SUCH_ROUND": "their round does not exist",
+    "REFUSAL_REASON_UNKNOWN_KEY": "the bundle does not list their key",
+    "REFUSAL_REASON_WRONG_LENGTH": "their length was wrong",
+    "REFUSAL_REASON_TOO_MANY_REPORTS": "they held too many reports",
+    "REFUSAL_REASON_STORE_UNAVAILABLE": "the store could not be written",
+    "REFUSAL_REASON_OVERLOADED": "there were too many at once",
+}
 
 
 class Counters:
@@ -24,3 +46,14 @@ class Counters:
         """Everything that happened at least once, by name."""
         with self._lock:
             return {name: count for name, count in sorted(self._counts.items()) if count}
+
+
+def in_words(totals: Mapping[str, int]) -> str:
+    """What happened to reports, and to requests full of them, for a person."""
+    counted = [f"{word} {totals[name]:,}" for name, word in _HAPPENED.items() if name in totals]
+    refused = [
+        f"requests refused {totals[name]:,}: {why}"
+        for name, why in _REFUSED.items()
+        if name in totals
+    ]
+    return "; ".join([", ".join(counted) or "no reports", *refused])

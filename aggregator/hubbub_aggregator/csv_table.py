@@ -1,11 +1,11 @@
 """Tables that people bring: CSV files, as spreadsheets and scripts write them."""
 
 import csv
-import sys
 from pathlib import Path
 from typing import Final
 
 from hubbub_aggregator.commands import CommandError
+from hubbub_aggregator.commands.output import remark
 
 _DELIMITERS: Final = ",;\t"
 
@@ -28,11 +28,6 @@ def read_columns(path: Path, *names: str) -> list[list[str]]:
     if surplus:
         remark(f"{path}: {surplus:,} rows have more cells than the header, which are left out")
     return [_column(rows, places[name]) for name in names]
-
-
-def remark(text: str) -> None:
-    """Tell a person what was noticed, beside a command's output."""
-    print(f"hubbub: {text}", file=sys.stderr)
 
 
 def _column(rows: list[list[str]], place: int) -> list[str]:

@@ -1,5 +1,6 @@
 """metrics.toml: what an operator writes, checked for form. The rules are the contract's."""
 
+import json
 import re
 import tomllib
 from datetime import datetime
@@ -26,6 +27,8 @@ DEFAULT_ENDPOINT: Final = "localhost:7443"
 _LARGEST: Final = 2**63 - 1
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+# Characters of a faulty value that are shown.
+_SHOWN: Final = 40
 # Beyond any ε that could be accepted.
 _EPSILON_DIGITS: Final = 32
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,9})([smhdw])")
@@ -37,12 +40,12 @@ class DefinitionError(Mistake):
 
 def _seconds(value: object) -> object:
     """Read "90s", "15m", "12h", "1d" or "2w"; leaves whole seconds as they are."""
-    if isinstance(value, str):
-        match = _DURATION.fullmatch(value)
-        if match is None:
-            raise ValueError('must be a duration such as "90s", "15m", "12h", "1d" or "2w"')
-        return int(match[1]) * _UNITS[match[2]]
-    return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError('must be a duration such as "90s", "15m", "12h", "1d" or "2w"')
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def _moment(value: object) -> object:
@@ -173,6 +176,20 @@ def read_definitions(path: Path) -> Definitions:
         raise DefinitionError(f"{path}: {_first_fault(table, error)}") from None
 
 
+# What is wrong, by what pydantic calls it.
+_WORDS: Final = {
+    "missing": "is missing",
+    "list_type": 'must be a list such as ["a", "b"]',
+    "string_type": "must be text, in quotes",
+    "bool_type": "must be true or false",
+    "int_type": "must be a whole number, not {input}",
+    "float_type": "must be a number such as 0.2, not {input}",
+    "literal_error": "must be {expected}",
+    "greater_than_equal": "must be at least {ge:,}",
+    "less_than_equal": "must be at most {le:,}",
+    "value_error": "{error}",
+}
+
 _SCHEDULE_FORMS: Final[dict[str, type[_Strict]]] = {
     "once": OnceDefinition,
     "periodic": PeriodicDefinition,
@@ -180,8 +197,12 @@ _SCHEDULE_FORMS: Final[dict[str, type[_Strict]]] = {
 
 
 def _first_fault(table: dict[str, Any], error: ValidationError) -> str:
-    """Say where the first fault lies, by the metric's name where there is one."""
-    fault = error.errors(include_url=False)[0]
+    """Say where the first fault lies, by the metric's name where there is one.
+
+    An unknown key goes first: it may be what something else is missing for.
+    """
+    faults = error.errors(include_url=False)
+    fault = min(faults, key=lambda fault: fault["type"] != "extra_forbidden")
     location = list(fault["loc"])
     model: type[_Strict] = Definitions
     where: list[str] = []
@@ -197,22 +218,28 @@ def _first_fault(table: dict[str, Any], error: ValidationError) -> str:
         if location[:1] == ["schedule"] and len(location) > 1:
             # The form of a schedule is in the location, but not in the file.
             model = _SCHEDULE_FORMS.get(str(location.pop(1)), model)
-    where += [str(part) for part in location]
+    where += [f"number {part + 1}" if isinstance(part, int) else part for part in location]
     return ": ".join([*where, _sentence(fault, model)])
+
+
+def _shown(value: object) -> str:
+    """A value as TOML has it, or nearly, and not much of it."""
+    return json.dumps(value, ensure_ascii=False, default=str)[:_SHOWN]
 
 
 def _sentence(fault: ErrorDetails, model: type[_Strict]) -> str:
     """What is wrong, in words that follow the key's name."""
-    match fault:
-        case {"type": "extra_forbidden"}:
+    match fault["loc"], fault["type"]:
+        case _, "extra_forbidden":
             return f"is not a key here; those that are: {', '.join(model.model_fields)}"
-        case {"type": "missing"}:
-            return "is missing"
-        case {"type": "literal_error", "loc": (*_, "word")}:
+        case ("metric",) | ("metric", int()), _:
+            return "write [[metric]], in two brackets, above the keys of each question"
+        case (*_, "epsilon"), "string_type":
+            return 'must be a number or text, such as 0.5, "1" or "ln 3"'
+        case (*_, "word"), "literal_error":
             return 'must be "once" or a table such as { every = "1d", rounds = 8 }'
-        case {"type": "greater_than_equal", "ctx": {"ge": bound}}:
-            return f"must be at least {bound:,}"
-        case {"type": "less_than_equal", "ctx": {"le": bound}}:
-            return f"must be at most {bound:,}"
-        case _:
-            return fault["msg"].removeprefix("Value error, ")
+        case _, kind:
+            words = _WORDS.get(kind, "{message}")
+            return words.format(
+                message=fault["msg"], input=_shown(fault["input"]), **fault.get("ctx", {})
+            )

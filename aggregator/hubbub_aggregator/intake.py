@@ -88,10 +88,9 @@ class Intake:
 
     def _require_open(self, metric: CataloguedMetric, number: int) -> None:
         if not metric.has_round(number):
-            rounds = metric.metric.schedule.rounds
             raise ReportsRefused(
                 report_pb2.REFUSAL_REASON_NO_SUCH_ROUND,
-                f"the schedule has rounds 0 to {rounds - 1}, not {number}",
+                f"the schedule has {metric.which_rounds}, not {number}",
             )
         state = metric.state(number, self._clock())
         if state is RoundState.NOT_OPEN:

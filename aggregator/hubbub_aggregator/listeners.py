@@ -35,7 +35,8 @@ _PUBLIC_OPTIONS: Final = (
 )
 _PRIVATE_OPTIONS: Final = (
     *_COMMON_OPTIONS,
-    ("grpc.max_receive_message_length", _FRAMING_BYTES),
+    # Weights of 65,536 values, or a thousand candidates.
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
 )
 
 # Calls that may wait for each handler thread before more are turned away.

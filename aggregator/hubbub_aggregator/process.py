@@ -3,7 +3,7 @@
 import secrets
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from google.protobuf.internal import api_implementation
 from hubbub.contract import Bundle
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.connection import is_loopback, read_pem
+from hubbub_aggregator.counters import in_words
 from hubbub_aggregator.keys import (
     OpeningKey,
     load_opening_keys,
@@ -67,7 +68,7 @@ def _serve_until_told(aggregator: Aggregator) -> None:
     _say("ready")
     stop.wait()
     aggregator.drain(_GRACE)
-    _say(f"stopped; in this run: {_summary(aggregator.counters.totals())}")
+    _say(f"stopped; in this run: {in_words(aggregator.counters.totals())}")
 
 
 def _take_addresses(settings: Settings, insecure_loopback: bool, now: float) -> Listeners:
@@ -87,15 +88,6 @@ def _introduce(bundle: Bundle, listeners: Listeners, store: Store) -> None:
         digest = metric.digest.hex()[:16]
         _say(f"metric   {metric.name}  digest {digest}…  ε = {metric.epsilon.text}")
     _say(f"store    {store.location}")
-
-
-def _summary(totals: Mapping[str, int]) -> str:
-    """What happened to reports and requests, in words: "counted 1,000, round closed 3"."""
-    words = {name.partition("_")[2].partition("_")[2]: count for name, count in totals.items()}
-    return (
-        ", ".join(f"{name.lower().replace('_', ' ')} {count:,}" for name, count in words.items())
-        or "no reports"
-    )
 
 
 def _say(line: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_aggregator.arrow import AnalysisMissing, arrow_table
 from hubbub_aggregator.connection import DEFAULT_ADDRESS, TIMEOUT, calling, open_channel
-from hubbub_aggregator.records import as_report, rows, state_name
+from hubbub_aggregator.records import TARGETS, as_report, rows, state_name
 
 if TYPE_CHECKING:
     import pandas
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 # A decoding takes up to some 20 seconds of one core. Seconds.
 _DECODING_TIMEOUT: Final = 60.0
-
-_TARGETS: Final = {
-    "respondents": estimate_pb2.TARGET_RESPONDENTS,
-    "population": estimate_pb2.TARGET_POPULATION,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +35,7 @@ class Round:
 
     number: int
     state: str
-    """"not open", "open" or "closed"."""
+    """"not begun", "open" or "closed"."""
     n: int
     """Reports in its newest snapshot; 0: it has none yet."""
 
@@ -72,7 +67,7 @@ class Estimates:
     """SHA-256 of the contract, 64 hexadecimal digits."""
     round: int
     state: str
-    """Where the round stood: "not open", "open" or "closed"."""
+    """Where the round stood: "not begun", "open" or "closed"."""
     n: int
     """Reports in the snapshot; 0: there is none yet, and no figures."""
     mechanism: str
@@ -109,7 +104,7 @@ class Reader:
     """An open connection to an aggregator's private listener. Safe to use from many threads."""
 
     def __init__(self, address: str, keys: Path | None) -> None:
-        """Raises KeysError. Nobody is asked anything yet."""
+        """Raises BadAddress or KeysError. Nobody is asked anything yet."""
         self._address = address
         self._channel = open_channel(address, keys)
         self._stub = estimate_pb2_grpc.EstimateServiceStub(self._channel)
@@ -149,12 +144,14 @@ class Reader:
         texts whose shares are wanted, for an open domain alone. Raises ValueError for arguments
         out of range, CallFailed if the aggregator refuses or does not answer.
         """
-        if target not in _TARGETS:
+        if isinstance(candidates, str):
+            raise ValueError(f"candidates are a list of texts, for example [{candidates!r}]")
+        if target not in TARGETS:
             raise ValueError(f"the target is respondents or population, not {target!r}")
         if not 0 < level < 1:
             raise ValueError(f"the level is between 0 and 1, for example 0.95, not {level:g}")
         asked = estimate_pb2.GetEstimatesRequest(
-            metric=name, round=round, target=_TARGETS[target], level=level
+            metric=name, round=round, target=TARGETS[target], level=level
         )
         with calling(self._address):
             if candidates is None:
@@ -179,7 +176,8 @@ class Reader:
 def connect(address: str = DEFAULT_ADDRESS, keys: str | PathLike[str] | None = None) -> Reader:
     """Read from the private listener at host:port; use it as a context manager.
 
-    `keys`: the keys folder, if that listener runs with --private-tls. Raises KeysError.
+    `keys`: the keys folder, if that listener runs with --private-tls.
+    Raises BadAddress or KeysError.
     """
     return Reader(address, None if keys is None else Path(keys))
 

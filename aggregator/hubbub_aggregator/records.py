@@ -24,6 +24,11 @@ FIGURES: Final = (
 _OF_SNAPSHOT: Final = ("metric", "digest", "round", "n", "target", "level", "as_of")
 COLUMNS: Final[tuple[str, ...]] = (*_OF_SNAPSHOT, "value", "count", *FIGURES)
 
+TARGETS: Final[dict[str, estimate_pb2.Target.ValueType]] = {
+    "respondents": estimate_pb2.TARGET_RESPONDENTS,
+    "population": estimate_pb2.TARGET_POPULATION,
+}
+
 
 def as_report(answer: estimate_pb2.Estimates) -> dict[str, Any]:
     """The answer as `hubbub estimate --format json` prints it; figures are None while n = 0."""
@@ -52,9 +57,10 @@ def target_name(target: estimate_pb2.Target.ValueType) -> str:
 
 
 def state_name(state: estimate_pb2.RoundState.ValueType) -> str:
-    """ "not open", "open" or "closed"."""
-    name = estimate_pb2.RoundState.Name(state).removeprefix("ROUND_STATE_")
-    return name.lower().replace("_", " ")
+    """ "not begun", "open" or "closed"."""
+    if state == estimate_pb2.ROUND_STATE_NOT_OPEN:
+        return "not begun"
+    return estimate_pb2.RoundState.Name(state).removeprefix("ROUND_STATE_").lower()
 
 
 def _source(of: estimate_pb2.Estimates | estimate_pb2.Provenance) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Refusals: why a request was not answered, as a gRPC status that a program can read."""
 
+import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
@@ -14,6 +15,8 @@ from grpc_status import rpc_status
 
 from hubbub.v1 import report_pb2
 from hubbub_aggregator.store import StoreError
+
+_log = logging.getLogger(__name__)
 
 # The domain of every ErrorInfo.
 DOMAIN: Final = "hubbub"
@@ -66,8 +69,9 @@ def answering(context: grpc.ServicerContext) -> Generator[None]:
         yield
     except Refused as refused:
         _abort(context, refused)
-    except StoreError:
+    except StoreError as error:
         # The sentence may name paths, and is the operator's: the caller learns only this.
+        _log.error("a reader got no answer: %s", error)
         _abort(
             context,
             Refused(

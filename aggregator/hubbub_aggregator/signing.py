@@ -18,7 +18,14 @@ from hubbub.limits import MAX_CHARGE_PER_REPORT, MAX_VALUES
 from hubbub.mechanisms import Mechanism
 from hubbub.mechanisms.local_hashing import OPEN_PRIME
 from hubbub.v1 import contract_pb2
-from hubbub_aggregator.choice import (
+from hubbub_aggregator.definitions import (
+    Definitions,
+    MetricDefinition,
+    OnceDefinition,
+    PeriodicDefinition,
+)
+from hubbub_aggregator.mistakes import Mistake
+from hubbub_aggregator.planning.choice import (
     OPEN_MECHANISM,
     Aim,
     NothingFits,
@@ -27,13 +34,6 @@ from hubbub_aggregator.choice import (
     most_accurate,
     ranked,
 )
-from hubbub_aggregator.definitions import (
-    Definitions,
-    MetricDefinition,
-    OnceDefinition,
-    PeriodicDefinition,
-)
-from hubbub_aggregator.mistakes import Mistake
 
 AUTO: Final = "auto"
 

@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from hubbub.contract import Metric, text_index
+from hubbub.contract import Metric
+from hubbub.domain import text_index
 from hubbub.mechanisms import Mechanism
 from hubbub.v1 import estimate_pb2
 from hubbub_aggregator.catalogue import CataloguedMetric
 from hubbub_aggregator.crowd import batch_size, sampler_for
 from hubbub_aggregator.crowd.chance import Chance
 from hubbub_aggregator.crowd.population import Population
-from hubbub_aggregator.intervals import Target
+from hubbub_aggregator.estimation.intervals import Target
 from hubbub_aggregator.oracles import OpenHashingOracle, Payloads, oracle_for
-from hubbub_aggregator.records import as_report
-from hubbub_aggregator.services.figures import figures_of
+from hubbub_aggregator.records import TARGETS, as_report
+from hubbub_aggregator.services.figures import epsilon_of, figures_of
 from hubbub_aggregator.tally import Counts
 
 
@@ -42,11 +43,9 @@ class Simulation:
             digest=metric.digest,
             n=self.n,
             mechanism=metric.mechanism.name,
-            epsilon=estimate_pb2.Epsilon(
-                declared=metric.epsilon.decimal, realised=self.metric.realised
-            ),
+            epsilon=epsilon_of(self.metric),
             kind="unbiased",
-            target=estimate_pb2.Target.Value(f"TARGET_{target.upper()}"),
+            target=TARGETS[target],
             level=level,
             values=figures_of(
                 metric.mechanism.support,

@@ -10,6 +10,14 @@ def write_whole(path: Path, data: bytes) -> None:
 
     Raises OSError, having changed nothing.
     """
+    try:
+        _write(path, data)
+    except OSError as error:
+        # Nobody has heard of the file that it was written to first.
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _write(path: Path, data: bytes) -> None:
     descriptor, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -12,6 +12,8 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from hubbub.canonical import NotCanonical, Reader
+from hubbub.digest import sha256
+from hubbub.domain import Domain, is_printable, read_domain
 from hubbub.errors import (
     BadSignature,
     InvalidContract,
@@ -23,11 +25,9 @@ from hubbub.exact import Certificate, Epsilon
 from hubbub.limits import (
     MAX_BUNDLE_BYTES,
     MAX_CHARGE_PER_REPORT,
-    MAX_LABEL_BYTES,
     MAX_QUESTION_BYTES,
     MAX_ROUNDS,
     MAX_TIME,
-    MAX_VALUES,
 )
 from hubbub.mechanisms import (
     LocalHashing,
@@ -38,7 +38,6 @@ from hubbub.mechanisms import (
     SubsetSelection,
     SymmetricUnary,
 )
-from hubbub.mechanisms.local_hashing import OPEN_PRIME
 from hubbub.schedule import Once, Periodic, Schedule
 
 # What a bundle's signature covers begins with this, so that it can mean nothing else.
@@ -48,17 +47,6 @@ _NAME: Final = re.compile(r"[a-z0-9._-]{1,64}", re.ASCII)
 _ENDPOINT: Final = re.compile(
     r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([1-9][0-9]{0,4})"
 )
-# Text that a statement or a terminal would not show as it is. Listed here, not asked of
-# Python's Unicode tables, which grow: all versions must agree on what a contract may say.
-_HIDDEN: Final = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control characters and line ends
-    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of writing
-    r"\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # invisible
-    r"\u115f\u1160\u2800\u3164\uffa0"  # letters and a braille cell that are blank
-    r"\ue000-\uf8ff\U000e0000-\U000e007f\U000f0000-\U0010ffff]"  # no agreed meaning
-)
-# These are invisible too, but Persian, Hindi and composed emoji are spelled with them.
-_JOINERS: Final = "\u200c\u200d"
 _OPERATOR_KEY: Final = re.compile(r"ed25519:[0-9a-f]{64}", re.ASCII)
 
 
@@ -90,36 +78,6 @@ class SealingSuite(IntEnum):
 
 # X25519's public key is 32 bytes, ML-KEM-768's 1,184.
 _PUBLIC_KEY_BYTES: Final = {SealingSuite.X25519: 32, SealingSuite.MLKEM768_X25519: 1_184 + 32}
-
-
-class Domain(NamedTuple):
-    """The possible answers. Indices count values, then `other`, then `absent`."""
-
-    labels: tuple[str, ...]
-    """Of an open domain, `absent` or nothing."""
-    other: int | None
-    """Index of the answer that stands for everything outside the domain."""
-    absent: int | None
-    """Index of the answer that stands for "nothing to report"."""
-    indices: Mapping[str | None, int]
-    """Index of every label, and of None if there is an `absent` answer."""
-    open: bool = False
-    """Whether every text is an answer, by its `text_index`."""
-
-    @property
-    def k(self) -> int:
-        """How many indices there are."""
-        return OPEN_PRIME if self.open else len(self.labels)
-
-    def index_of(self, answer: str | None) -> int | None:
-        """The index of an answer, None standing for "nothing to report"; None: it has none."""
-        if not self.open:
-            return self.indices.get(answer)
-        # Made for every answer, so that all take as long.
-        index = text_index(answer or "")
-        if answer is None:
-            return self.absent
-        return index if is_text_answer(answer) else None
 
 
 class Metric(NamedTuple):
@@ -299,16 +257,6 @@ def _signer(envelope: Envelope, operator_keys: Sequence[str]) -> str:
     raise BadSignature(operator_keys)
 
 
-def sha256(data: bytes) -> bytes:
-    """The SHA-256 of data: 32 bytes."""
-    # Not hashlib, which would bring a second OpenSSL, 4 MB, into the device's memory.
-    from cryptography.hazmat.primitives.hashes import SHA256, Hash
-
-    digest = Hash(SHA256())
-    digest.update(data)
-    return digest.finalize()
-
-
 def _sealing_key(reader: Reader) -> SealingKey:
     identity, suite, public_key = reader.octets(1), reader.uint(2), reader.octets(3)
     reader.end()
@@ -351,7 +299,7 @@ def _metric(contract: bytes) -> Metric:
     if not _NAME.fullmatch(name):
         raise InvalidContract(name[:64], "name", "must be 1 to 64 of a-z, 0-9, '.', '_', '-'")
     question = reader.text(2)
-    if not _is_text(question, MAX_QUESTION_BYTES):
+    if not is_printable(question, MAX_QUESTION_BYTES):
         raise InvalidContract(
             name, "question", f"must be 1 to {MAX_QUESTION_BYTES:,} bytes of printable text"
         )
@@ -359,7 +307,7 @@ def _metric(contract: bytes) -> Metric:
     if not _NAME.fullmatch(source):
         raise InvalidContract(name, "source", "must be 1 to 64 of a-z, 0-9, '.', '_', '-'")
     epsilon = _epsilon(name, reader.text(4))
-    domain = _domain(name, reader.message(5))
+    domain = read_domain(name, reader.message(5))
     schedule = _schedule(name, reader.message(6))
     mechanism = _mechanism(name, reader, domain.k)
     retain = reader.flag(13)
@@ -382,16 +330,6 @@ def _metric(contract: bytes) -> Metric:
     )
 
 
-def _is_text(text: str, most_bytes: int) -> bool:
-    """Whether a person can read it as it stands, with no space before or after it."""
-    return (
-        0 < len(text.encode()) <= most_bytes
-        and text == text.strip()
-        and text.strip(_JOINERS) != ""
-        and not _HIDDEN.search(text)
-    )
-
-
 def _epsilon(name: str, text: str) -> Epsilon:
     try:
         epsilon = Epsilon.parse(text)
@@ -400,63 +338,6 @@ def _epsilon(name: str, text: str) -> Epsilon:
     if epsilon.text != text:
         raise InvalidContract(name, "epsilon", f"must be written {epsilon.text!r}, not {text!r}")
     return epsilon
-
-
-def _domain(name: str, reader: Reader | None) -> Domain:
-    if reader is None:
-        raise InvalidContract(name, "values", "are missing")
-    labels, other_label, absent_label = reader.each_text(1), reader.text(2), reader.text(3)
-    is_open = reader.flag(4)
-    reader.end()
-    if is_open and (labels or other_label):
-        raise InvalidContract(name, "values", "are not listed in an open domain, nor is other")
-    other = absent = None
-    if other_label:
-        other = len(labels)
-        labels.append(other_label)
-    if absent_label:
-        absent = len(labels)
-        labels.append(absent_label)
-    if not (is_open or 2 <= len(labels) <= MAX_VALUES):
-        raise InvalidContract(name, "values", f"must be 2 to {MAX_VALUES:,}, not {len(labels)}")
-    indices: dict[str | None, int] = {}
-    for number, label in enumerate(labels):
-        if not _is_text(label, MAX_LABEL_BYTES):
-            raise InvalidContract(
-                name,
-                "values",
-                f"{label[:40]!r} is not 1 to {MAX_LABEL_BYTES} bytes of printable text",
-            )
-        if label in indices:
-            raise InvalidContract(name, "values", f"{label[:40]!r} is listed twice")
-        indices[label] = text_index(label) if is_open else number
-    if absent is not None:
-        indices[None] = absent = indices[absent_label]
-    return Domain(tuple(labels), other, absent, MappingProxyType(indices), is_open)
-
-
-def is_text_answer(answer: str) -> bool:
-    """Whether a text may answer an open domain's question: 1 to 256 bytes of UTF-8."""
-    data = _text_bytes(answer)
-    return 0 < len(data) <= MAX_LABEL_BYTES and data.decode(errors="replace") == answer
-
-
-def text_index(text: str) -> int:
-    """The index of a text in an open domain: in [0, 2^61 − 1).
-
-    The first 8 bytes of a SHA-256, modulo 2^61 − 1, of the text's length in 2 bytes and its
-    UTF-8 padded to 256: hashing takes as long for every text.
-    """
-    data = _text_bytes(text)[:MAX_LABEL_BYTES]
-    padded = len(data).to_bytes(2, "big") + data.ljust(MAX_LABEL_BYTES, b"\0")
-    return int.from_bytes(sha256(padded)[:8], "big") % OPEN_PRIME
-
-
-def _text_bytes(text: str) -> bytes:
-    """The UTF-8 of as much of a text as shows whether it is too long."""
-    # Python's texts may hold halves of characters, which UTF-8 has no bytes for: such a text is
-    # no answer, but takes the same steps.
-    return text[: MAX_LABEL_BYTES + 1].encode(errors="surrogatepass")
 
 
 def _schedule(name: str, reader: Reader | None) -> Schedule:

@@ -13,7 +13,8 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from hubbub import forks, state_file
-from hubbub.contract import Bundle, Metric, sha256
+from hubbub.contract import Bundle, Metric
+from hubbub.digest import sha256
 from hubbub.errors import ChangedContract, ForeignOperator, LowerRevision, StateUnavailable
 from hubbub.limits import MAX_CHARGE_PER_DEVICE
 

@@ -1,7 +1,6 @@
 """A served bundle whose rounds hold a few hundred reports, for tests of what analysts ask."""
 
 import os
-import subprocess
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,8 @@ from hubbub.randomness import SYSTEM
 from hubbub.v1 import estimate_pb2_grpc, report_pb2, report_pb2_grpc
 from hubbub_aggregator.tally import Tally
 from tests.bundles import Operator, make_bundle, make_metric, make_request
-from tests.processes import COMMAND, ServeProcess
+from tests.processes import ServeProcess
+from tests.typed import Ran, typed
 
 TIMEOUT = 30
 
@@ -37,14 +37,17 @@ class Asked:
         self.channel = serve.private_channel()
         self.estimates = estimate_pb2_grpc.EstimateServiceStub(self.channel)
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str) -> Ran:
         """A command that reads the private listener."""
-        return subprocess.run(
-            [COMMAND, *arguments, "--aggregator", self._address],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return typed(*arguments, "--aggregator", self._address)
+
+    def refusal(self, *arguments: str) -> str:
+        """The one line in which such a command says what is wrong."""
+        run = self.run(*arguments)
+        assert run.returncode == 1
+        assert run.stderr.startswith("hubbub: ")
+        assert run.stderr.count("\n") == 1
+        return run.stderr
 
     def _send(self, reports: Any, name: str, number: int, crowd: Sequence[int]) -> Tally:
         """Count the reports of a crowd; returns how often each value is supported."""

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -16,7 +15,8 @@ import numpy as np
 import pytest
 
 import hubbub
-from hubbub.contract import Bundle, Metric, text_index
+from hubbub.contract import Bundle, Metric
+from hubbub.domain import text_index
 from hubbub.mechanisms import LocalHashing
 from hubbub.randomness import SYSTEM
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc
@@ -27,7 +27,7 @@ from hubbub_aggregator.candidates import (
     require_candidates,
 )
 from hubbub_aggregator.catalogue import Catalogue
-from hubbub_aggregator.estimate import estimate
+from hubbub_aggregator.estimation.estimate import estimate
 from hubbub_aggregator.refusals import Refused
 from hubbub_aggregator.services import candidates as decoding
 from hubbub_aggregator.services.candidates import Decoder
@@ -36,7 +36,8 @@ from hubbub_aggregator.tally import Tally
 from tests.bundles import Operator, make_bundle, make_metric, make_request
 from tests.dashboard.crowd import close_round
 from tests.harness import mean_range
-from tests.processes import COMMAND, ServeProcess
+from tests.processes import ServeProcess
+from tests.typed import Ran, typed
 
 TIMEOUT = 60
 NAME = "drink"
@@ -241,13 +242,8 @@ class TestDecoder:
         assert len(self.ask(decoder, bundle)) == 1
 
 
-def estimate_command(serve: ServeProcess, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, "estimate", *map(str, arguments), "--aggregator", serve.private],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def estimate_command(serve: ServeProcess, *arguments: object) -> Ran:
+    return typed("estimate", *arguments, "--aggregator", serve.private)
 
 
 class TestCommand:
@@ -261,8 +257,12 @@ class TestCommand:
         run = estimate_command(serve, NAME)
         assert "n = 300" in run.stdout
         assert run.stdout.endswith("an open domain: name candidates with --candidates FILE\n")
-        report = json.loads(estimate_command(serve, NAME, "--format", "json").stdout)
+        run = estimate_command(serve, NAME, "--format", "json")
+        report = json.loads(run.stdout)
         assert (report["n"], report["values"]) == (300, [])
+        assert run.stderr == (
+            f"hubbub: {NAME} has an open domain: name candidates with --candidates FILE\n"
+        )
 
     def test_table(self, serve: ServeProcess, file: Path) -> None:
         lines = estimate_command(serve, NAME, "--candidates", file).stdout.splitlines()

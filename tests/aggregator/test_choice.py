@@ -13,7 +13,7 @@ from hubbub.mechanisms import MECHANISMS, Mechanism
 from hubbub.mechanisms.local_hashing import LISTED_PRIME, OPEN_PRIME
 from hubbub.mechanisms.primes import is_prime
 from hubbub.mechanisms.projective_geometry import points
-from hubbub_aggregator.choice import (
+from hubbub_aggregator.planning.choice import (
     ANY,
     Aim,
     NothingFits,
@@ -22,6 +22,7 @@ from hubbub_aggregator.choice import (
     least_variance,
     most_accurate,
     ranked,
+    size_of,
     variance_at,
 )
 from tools import accuracy_table
@@ -201,34 +202,38 @@ def test_projective_geometry_over_two_is_hadamard_response_without_its_constant_
             128,
             "1",
             ANY,
-            "subset-selection: 2 % less variance than the next, optimised-unary; 16 bytes a report",
+            "subset-selection: 2 % less variance than the next, optimised-unary",
         ),
-        # Subset selection and a projective line are the same law, and not the next.
-        (
-            3,
-            "1",
-            ANY,
-            "randomised-response: 66 % less variance than the next, optimised-unary; "
-            "1 byte a report",
-        ),
-        (
-            256,
-            "8",
-            Aim(max_bytes=1),
-            "randomised-response: nothing else that fits is more accurate; 1 byte a report",
-        ),
+        # Subset selection of one value is the same law.
+        (3, "1", ANY, "randomised-response: as accurate as subset-selection, and simpler"),
         (
             60_000,
             "1",
             Aim(max_bytes=2),
-            "projective-geometry: over 99 % less variance than the next, randomised-response; "
-            "2 bytes a report",
+            "projective-geometry: over 99 % less variance than the next, randomised-response",
         ),
-        (OPEN_PRIME, "1", ANY, "local-hashing: the only one for an open domain; 24 bytes a report"),
+        (OPEN_PRIME, "1", ANY, "local-hashing: the only one for an open domain"),
     ],
 )
 def test_the_pick_is_explained(k: int, epsilon: str, aim: Aim, says: str) -> None:
     assert explain(ranked(k, Epsilon.parse(epsilon), aim), aim) == says
+
+
+def test_the_only_one_that_fits_needs_no_rival() -> None:
+    (only, *_) = ranked(128, Epsilon.parse("1"))
+    assert explain([only]) == "subset-selection: nothing else fits"
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "says"),
+    [
+        ("randomised-response", 4, "1 byte"),
+        ("subset-selection", 128, "size 34, 16 bytes"),
+        ("local-hashing", OPEN_PRIME, f"buckets 4, prime {OPEN_PRIME}, 24 bytes"),
+    ],
+)
+def test_what_was_chosen_is_told_with_the_size_of_a_report(name: str, k: int, says: str) -> None:
+    assert size_of(best(name, k, Epsilon.parse("1"))) == says
 
 
 def test_an_expected_share_steers_the_choice() -> None:

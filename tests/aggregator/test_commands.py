@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from hubbub.mechanisms import MECHANISMS
+from hubbub_aggregator.app import COMMANDS
 from tests.bundles import Operator, make_metric
 from tests.calibrated import calibrated
 from tests.processes import COMMAND
 from tests.proofs import nudged
+from tests.typed import typed
 
 METRICS = """
 [[metric]]
@@ -33,12 +35,6 @@ schedule = { every = "1d", rounds = 8 }
 """
 
 
-def hubbub(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder where `keygen` and `sign` were run as the README says."""
@@ -46,13 +42,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "metrics.toml").write_text(METRICS)
     (folder / "faulty.toml").write_text(METRICS.replace("visits", "faulty").replace("ln 3", "ln 1"))
     for command in (("keygen", "keys/"), ("sign", "metrics.toml", "--keys", "keys/")):
-        result = hubbub(*command, cwd=folder)
+        result = typed(*command, cwd=folder)
         assert (result.returncode, result.stderr) == (0, "")
     return folder
 
 
 def test_certify_proves_every_metric(folder: Path) -> None:
-    result = hubbub("certify", "metrics.hubbub", "--format", "json", cwd=folder)
+    result = typed("certify", "metrics.hubbub", "--format", "json", cwd=folder)
     assert result.returncode == 0
     one, two = json.loads(result.stdout)["metrics"]
     assert one["name"] == "health.self_rated"
@@ -72,7 +68,7 @@ def test_certify_proves_every_metric(folder: Path) -> None:
 
 
 def test_certify_prints_a_table_for_people(folder: Path) -> None:
-    result = hubbub("certify", "metrics.hubbub", cwd=folder)
+    result = typed("certify", "metrics.hubbub", cwd=folder)
     assert result.returncode == 0
     assert "ε realised" in result.stdout
     assert "worst ratio" in result.stdout
@@ -89,7 +85,7 @@ def test_certify_and_serve_refuse_a_threshold_past_the_bound(
         ("certify", path),
         ("serve", path, "--keys", operator.folder, "--listen", "127.0.0.1:0"),
     ):
-        result = hubbub(*command, cwd=tmp_path)
+        result = typed(*command, cwd=tmp_path)
         assert result.returncode == 1
         (line,) = result.stderr.splitlines()
         assert "'nudged'" in line
@@ -98,15 +94,15 @@ def test_certify_and_serve_refuse_a_threshold_past_the_bound(
 
 def test_certify_can_check_the_signature(folder: Path) -> None:
     key = (folder / "keys" / "operator.pub").read_text().strip()
-    assert hubbub("certify", "metrics.hubbub", "--operator-key", key, cwd=folder).returncode == 0
+    assert typed("certify", "metrics.hubbub", "--operator-key", key, cwd=folder).returncode == 0
     other = f"ed25519:{'0' * 64}"
-    result = hubbub("certify", "metrics.hubbub", "--operator-key", other, cwd=folder)
+    result = typed("certify", "metrics.hubbub", "--operator-key", other, cwd=folder)
     assert result.returncode == 1
     assert "not signed by" in result.stderr
 
 
 def test_signing_again_raises_the_revision(folder: Path) -> None:
-    result = hubbub("sign", "metrics.toml", "--keys", "keys/", cwd=folder)
+    result = typed("sign", "metrics.toml", "--keys", "keys/", cwd=folder)
     assert result.returncode == 0
     assert "revision 2" in result.stdout
     assert result.stdout.count("unchanged") == 2
@@ -115,7 +111,7 @@ def test_signing_again_raises_the_revision(folder: Path) -> None:
 def test_a_failed_signing_leaves_the_old_bundle(folder: Path) -> None:
     before = (folder / "metrics.hubbub").read_bytes()
     (folder / "changed.toml").write_text(METRICS.replace("fair", "so-so"))
-    result = hubbub("sign", "changed.toml", "--keys", "keys/", "-o", "metrics.hubbub", cwd=folder)
+    result = typed("sign", "changed.toml", "--keys", "keys/", "-o", "metrics.hubbub", cwd=folder)
     assert result.returncode == 1
     assert "give the changed question a new name" in result.stderr
     assert (folder / "metrics.hubbub").read_bytes() == before
@@ -144,7 +140,7 @@ def test_a_failed_signing_leaves_the_old_bundle(folder: Path) -> None:
 def test_a_mistake_is_one_line_that_says_what_to_do(
     folder: Path, arguments: tuple[str, ...], says: str
 ) -> None:
-    result = hubbub(*arguments, cwd=folder)
+    result = typed(*arguments, cwd=folder)
     assert result.returncode == 1
     (line,) = result.stderr.splitlines()
     assert line.startswith("hubbub: ")
@@ -152,11 +148,11 @@ def test_a_mistake_is_one_line_that_says_what_to_do(
 
 
 def test_every_command_and_option_has_a_help_text() -> None:
-    top = hubbub("--help", cwd=Path.cwd())
+    top = typed("--help")
     assert top.returncode == 0
-    for command in ("keygen", "sign", "certify", "serve", "dashboard", "estimate", "close", "demo"):
+    for command in COMMANDS:
         assert command in top.stdout
-        assert hubbub(command, "--help", cwd=Path.cwd()).returncode == 0
+        assert typed(command, "--help").returncode == 0
     assert "python -m hubbub record" in top.stdout
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from hubbub.mechanisms import MECHANISMS, Mechanism, ProjectiveGeometry
 from hubbub.randomness import SYSTEM
-from hubbub_aggregator.covariance import covariance_matrix, moments_of, spread
-from hubbub_aggregator.estimate import estimated_variance
-from hubbub_aggregator.intervals import Floats
+from hubbub_aggregator.estimation.covariance import covariance_matrix, moments_of, spread
+from hubbub_aggregator.estimation.estimate import estimated_variance
+from hubbub_aggregator.estimation.intervals import Floats
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.tally import Tally
 from tests.calibrated import calibrated

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hubbub.mechanisms import MECHANISMS, Support
-from hubbub_aggregator.intervals import Interval, Target, one_value, simultaneous
+from hubbub_aggregator.estimation.intervals import Interval, Target, one_value, simultaneous
 from tests.calibrated import calibrated
 from tests.harness import count_law
 

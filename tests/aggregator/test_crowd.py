@@ -91,7 +91,7 @@ def device_law(mechanism: Mechanism, value: int) -> Law:
     "mechanism",
     [
         *(RandomisedResponse.calibrate(k, ONE, resolution=SMALL) for k in (2, 3, 4)),
-        *(SymmetricUnary.calibrate(k, ONE, resolution=SMALL) for k in (2, 3, 4)),
+        *(SymmetricUnary.calibrate(k, ONE, resolution=SMALL) for k in (2, 3)),
         *(OptimisedUnary.calibrate(k, ONE, resolution=SMALL) for k in (2, 3)),
         *(
             SubsetSelection.calibrate(k, ONE, size, resolution=SMALL)

@@ -116,7 +116,8 @@ def test_a_headless_demo_counts_everybody_once(table: Path) -> None:
     assert f"{PEOPLE} of {PEOPLE} devices have reported" in result.stdout
     for value in ("red", "blue", "(no answer)"):
         assert re.search(
-            rf"{re.escape(value)} +\d+\.\d+% +-?\d+\.\d+% +.* (in|out)side", result.stdout
+            rf"{re.escape(value)} +\d+\.\d+ % +−?\d+\.\d+ % +.* % to .* % +(in|out)side",
+            result.stdout,
         )
 
 

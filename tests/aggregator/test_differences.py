@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import LocalHashing, Mechanism, ProjectiveGeometry, SubsetSelection
-from hubbub_aggregator.comparison import Sample
-from hubbub_aggregator.differences import Differences, between, holm, within
-from hubbub_aggregator.intervals import Target
-from hubbub_aggregator.linear import linear_estimate
+from hubbub_aggregator.estimation.comparison import Sample
+from hubbub_aggregator.estimation.differences import Differences, between, holm, within
+from hubbub_aggregator.estimation.intervals import Target
+from hubbub_aggregator.estimation.linear import linear_estimate
 from hubbub_aggregator.tally import Tally
 from tests.calibrated import calibrated
-from tests.channels import channel, small_mechanisms
+from tests.channels import channel, crowd_sizes, pair_law, small_mechanisms
 from tests.harness import count_law, proportion_range
-from tests.laws_of_pairs import crowd_sizes, pair_law
 
 LEVEL = 0.95
 FIRST, SECOND = np.array([0]), np.array([1])
@@ -98,6 +97,28 @@ def test_holms_adjustment() -> None:
 
     assert adjusted == pytest.approx([0.06, 0.04, 0.06, 0.06])
     assert holm(np.array([0.6, 0.7])) == pytest.approx([1, 1])
+
+
+def pair(counts: list[int], target: Target, level: float) -> list[Differences]:
+    """One difference within a snapshot, and one between two."""
+    sample = Sample(calibrated("optimised-unary", 3, "1"), Tally(sum(counts), np.array(counts)))
+    return [
+        within(sample, FIRST, SECOND, target=target, level=level),
+        between(sample, sample, FIRST, SECOND, target=target, level=level),
+    ]
+
+
+@pytest.mark.parametrize("counts", [[16, 3, 5], [380, 330, 240]], ids=["few", "many"])
+def test_one_difference_is_judged_by_its_own_interval(counts: list[int], target: Target) -> None:
+    for place, found in enumerate(pair(counts, target, LEVEL)):
+        (p,) = found.p_value
+        assert found.simultaneous_low == found.low
+        assert found.simultaneous_high == found.high
+        assert found.adjusted_p_value == p
+        assert found.distinguishable == (p <= 1 - LEVEL)
+        # On either side of the level at which the verdict changes.
+        for level, expected in ((1 - 1.01 * p, True), (1 - 0.99 * p, False)):
+            assert pair(counts, target, level)[place].distinguishable == expected
 
 
 def test_many_are_judged_as_many() -> None:
@@ -223,10 +244,12 @@ def test_two_values_of_one_snapshot_are_covered(mechanism: Mechanism) -> None:
     made, n = channel(mechanism), crowd_sizes(mechanism, 30)[0]
 
     @cache
-    def compared(one: int, other: int) -> Differences:
+    def compared(one: int, other: int) -> tuple[Differences, Differences]:
+        """By itself, and as one of two of which each covers as often as the one."""
         rest = [0] * (mechanism.k - 2)
-        tally = Tally(n, np.array([one, other, *rest]))
-        return within(Sample(mechanism, tally), FIRST, SECOND)
+        sample = Sample(mechanism, Tally(n, np.array([one, other, *rest])))
+        both = FIRST.repeat(2), SECOND.repeat(2)
+        return within(sample, FIRST, SECOND), within(sample, *both, level=LEVEL**2)
 
     for own, other_own in ((n // 2, n // 3), (n // 10, n // 10)):
         holders = np.array([own, other_own, n - own - other_own] + [0] * (mechanism.k - 3))
@@ -235,9 +258,9 @@ def test_two_values_of_one_snapshot_are_covered(mechanism: Mechanism) -> None:
         alone = together = 0.0
         likely = np.argwhere(law > 1e-6)
         for one, other in likely:
-            found = compared(int(one), int(other))
+            found, twice = compared(int(one), int(other))
             alone += law[one, other] * float(found.low[0] <= truth <= found.high[0])
-            joined = found.simultaneous_low[0] <= truth <= found.simultaneous_high[0]
+            joined = twice.simultaneous_low[0] <= truth <= twice.simultaneous_high[0]
             together += law[one, other] * float(joined)
 
         assert law.sum() == pytest.approx(1, abs=1e-9)

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from hubbub.mechanisms import MECHANISMS, Support
-from hubbub_aggregator.estimate import Estimate, estimate, ranks
-from hubbub_aggregator.intervals import Interval
+from hubbub_aggregator.estimation.estimate import Estimate, estimate, ranks
+from hubbub_aggregator.estimation.intervals import Interval
 from tests.calibrated import calibrated
 from tests.harness import count_law
 

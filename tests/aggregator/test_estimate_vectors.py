@@ -10,7 +10,7 @@ import pytest
 
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import MECHANISMS, Support
-from hubbub_aggregator.estimate import estimate
+from hubbub_aggregator.estimation.estimate import estimate
 
 VECTORS: Final[list[dict[str, Any]]] = json.loads(
     (Path(__file__).parents[1] / "vectors" / "estimates.json").read_text()

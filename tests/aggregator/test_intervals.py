@@ -7,12 +7,12 @@ import pytest
 from scipy import stats
 
 from hubbub.mechanisms import Support
-from hubbub_aggregator.intervals import (
+from hubbub_aggregator.estimation.intervals import (
     Target,
+    as_shares,
     exact_rates,
     one_value,
     respondent_rates,
-    shares,
     simultaneous,
     wilson_rates,
 )
@@ -128,8 +128,8 @@ def test_which_interval_is_used_depends_on_n_and_never_on_the_counts(target: Tar
     few = one_value(support, np.arange(40), 39, target)
     enough = one_value(support, np.arange(41), 40, target)
 
-    exact_few = shares(support, exact_rates(np.arange(40), 39, 0.025))
-    exact_enough = shares(support, exact_rates(np.arange(41), 40, 0.025))
+    exact_few = as_shares(support, exact_rates(np.arange(40), 39, 0.025))
+    exact_enough = as_shares(support, exact_rates(np.arange(41), 40, 0.025))
     assert few.low == pytest.approx(exact_few.low, rel=1e-9)
     assert few.high == pytest.approx(exact_few.high, rel=1e-9)
     assert np.abs(enough.low - exact_enough.low).max() > 0.01

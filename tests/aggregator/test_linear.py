@@ -14,15 +14,14 @@ from hubbub.mechanisms import (
     RandomisedResponse,
     SubsetSelection,
 )
-from hubbub_aggregator.estimate import estimate
-from hubbub_aggregator.intervals import Target
-from hubbub_aggregator.linear import linear_estimate
+from hubbub_aggregator.estimation.estimate import estimate
+from hubbub_aggregator.estimation.intervals import Target
+from hubbub_aggregator.estimation.linear import linear_estimate
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.tally import Tally
 from tests.calibrated import calibrated
-from tests.channels import channel, small_mechanisms
+from tests.channels import channel, crowd_sizes, small_mechanisms
 from tests.harness import count_law, proportion_range
-from tests.laws_of_pairs import crowd_sizes
 
 MANY, FEW = 3_000, 12
 
@@ -175,4 +174,23 @@ def test_with_few_reports_a_sum_is_covered_more_often_than_it_says() -> None:
     )
 
     assert n * mechanism.support.q < 10
+    assert hits >= proportion_range(0.95, trials).low
+
+
+def test_a_sum_that_hangs_on_few_points_of_a_space_is_covered(target: Target) -> None:
+    """Half of the values, on one side of a hyperplane: all the others' scores cancel."""
+    mechanism = calibrated("projective-geometry", 64, "1")
+    n, trials = crowd_sizes(mechanism, 30)[0], 400
+    rng = np.random.default_rng(5)
+    weights = np.repeat([0.0, 1.0], 32)
+    made = channel(mechanism)
+    holders = np.full(64, n // 64)
+
+    hits = 0
+    for _ in range(trials):
+        if target == "population":
+            holders = rng.multinomial(64 * (n // 64), np.full(64, 1 / 64))
+        truth = 0.5
+        hits += covers(mechanism, made.tally(holders, rng), weights, truth, target)
+
     assert hits >= proportion_range(0.95, trials).low

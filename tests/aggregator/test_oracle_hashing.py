@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hubbub.contract import text_index
+from hubbub.domain import text_index
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import LocalHashing
 from hubbub.mechanisms.local_hashing import LISTED_PRIME, OPEN_PRIME

@@ -90,6 +90,14 @@ def test_the_price_of_not_trusting_anyone() -> None:
     assert "within 93,844" in text
 
 
+def test_what_trusting_nobody_costs_is_told_only_where_it_costs() -> None:
+    dear, cheap = (run(*words(values="2", epsilon="0.01", reports=n)) for n in ("1000", "1"))
+    assert "Trusting nobody" in dear
+    assert "Trusting nobody" not in cheap
+    assert ", 1 report;" in cheap
+    assert "\n1 report is too few" in cheap
+
+
 def test_epsilon_is_decimal_text_and_may_be_a_logarithm() -> None:
     assert report(epsilon="ln 3", values="2")["epsilon"] == "1.098612288669"
 
@@ -108,6 +116,7 @@ def test_epsilon_is_decimal_text_and_may_be_a_logarithm() -> None:
         ({"epsilon": "200"}, "--epsilon: ε must be at most 128"),
         ({"reports": "0"}, "--reports is 1 to 10,000,000,000, not 0"),
         ({"reports": "-5"}, "--reports is 1 to"),
+        ({"level": "95%"}, "--level is between 0 and 1, for example 0.95, not 95%"),
         ({"level": "1"}, "--level is between 0 and 1"),
         ({"level": "nan"}, "--level is between 0 and 1"),
         ({"level": "0"}, "--level is between 0 and 1"),

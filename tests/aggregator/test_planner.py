@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import MECHANISMS, Mechanism
-from hubbub_aggregator.choice import Aim, NothingFits, variance_at
-from hubbub_aggregator.estimate import estimate
-from hubbub_aggregator.planner import (
+from hubbub_aggregator.estimation.estimate import estimate
+from hubbub_aggregator.planning.choice import Aim, NothingFits, variance_at
+from hubbub_aggregator.planning.planner import (
     Plan,
     Prospect,
     curator,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hubbub.mechanisms import MECHANISMS, Support
-from hubbub_aggregator.estimate import estimate
-from hubbub_aggregator.power import critical_count, detectable, power
+from hubbub_aggregator.estimation.estimate import estimate
+from hubbub_aggregator.planning.power import critical_count, detectable, power
 from tests.calibrated import calibrated
 from tests.harness import count_law, proportion_range
 

@@ -14,14 +14,15 @@ from pyarrow import parquet
 
 import hubbub_aggregator
 from hubbub.contract import Bundle
-from hubbub_aggregator.connection import CallFailed
+from hubbub_aggregator.connection import BadAddress, CallFailed
 from hubbub_aggregator.keys import KeysError
 from hubbub_aggregator.reader import Reader
 from hubbub_aggregator.records import COLUMNS, FIGURES
 from hubbub_aggregator.whole_file import write_whole
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.dashboard.crowd import answer, close_round
-from tests.processes import COMMAND, ServeProcess
+from tests.processes import ServeProcess
+from tests.typed import typed
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -131,19 +132,32 @@ def test_the_documented_script_runs(serve: ServeProcess) -> None:
 def test_mistakes_are_one_sentence(reader: Reader, tmp_path: Path) -> None:
     with pytest.raises(CallFailed, match="there is no metric 'nonsense'; there are: drink"):
         reader.estimates("nonsense")
-    with pytest.raises(CallFailed, match="rounds 0 to 0, not 3"):
+    with pytest.raises(CallFailed, match="has only round 0, not 3"):
         reader.estimates("health", round=3)
     with pytest.raises(ValueError, match="respondents or population, not 'everybody'"):
         reader.estimates("health", target="everybody")
     with pytest.raises(ValueError, match=r"between 0 and 1, for example 0\.95, not 95"):
         reader.estimates("health", level=95)
+    with pytest.raises(ValueError, match=r"a list of texts, for example \['Tea'\]"):
+        reader.estimates("drink", candidates="Tea")
     with (
         hubbub_aggregator.connect("127.0.0.1:1") as nobody,
         pytest.raises(CallFailed, match="no aggregator answers at 127"),
     ):
         nobody.metrics()
+    for address in ("http://localhost:7444", "localhost", "localhost:", "::1:7444", ""):
+        with pytest.raises(BadAddress, match="is at host:port, for example localhost:7444 or"):
+            hubbub_aggregator.connect(address)
     with pytest.raises(KeysError, match=r"cannot read .*ca\.crt"):
         hubbub_aggregator.connect(keys=tmp_path)
+
+
+def test_keys_are_not_for_a_plaintext_listener(serve: ServeProcess, operator: Operator) -> None:
+    with (
+        hubbub_aggregator.connect(serve.private, operator.folder) as reader,
+        pytest.raises(CallFailed, match="speaks plaintext; leave out the keys folder"),
+    ):
+        reader.metrics()
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -156,10 +170,7 @@ class TestParquet:
     ) -> None:
         path = tmp_path / "health.parquet"
         path.write_text("an older one")
-        result = run(
-            *(COMMAND, "estimate", "health", "--to-parquet", str(path)),
-            *("--aggregator", serve.private),
-        )
+        result = typed("estimate", "health", "--to-parquet", path, "--aggregator", serve.private)
         assert result.stdout == f"{path}: 5 values of health\n"
         table = parquet.read_table(path)
         assert table.equals(reader.estimates("health").to_arrow(), check_metadata=True)
@@ -172,19 +183,24 @@ class TestParquet:
         assert list(tmp_path.iterdir()) == [path]
 
     def test_a_folder_that_is_not_there(self, serve: ServeProcess, tmp_path: Path) -> None:
-        result = run(
-            *(COMMAND, "estimate", "health", "--to-parquet", str(tmp_path / "no" / "file")),
-            *("--aggregator", serve.private),
-        )
+        path = tmp_path / "no" / "file"
+        result = typed("estimate", "health", "--to-parquet", path, "--aggregator", serve.private)
         assert result.returncode == 1
-        assert result.stderr.startswith(f"hubbub: {tmp_path}/no/")
-        assert result.stderr.endswith("No such file or directory\n")
+        assert result.stderr == f"hubbub: {path}: No such file or directory\n"
 
     def test_whole_or_not_at_all(self, tmp_path: Path) -> None:
         (tmp_path / "folder").mkdir()
-        with pytest.raises(IsADirectoryError):
+        with pytest.raises(IsADirectoryError) as raised:
             write_whole(tmp_path / "folder", b"data")
+        assert raised.value.filename == str(tmp_path / "folder")
         assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+    def test_it_is_a_format_of_its_own(self, tmp_path: Path) -> None:
+        path = tmp_path / "file"
+        result = typed("estimate", "health", "--to-parquet", path, "--format", "csv")
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr.startswith("hubbub: give --format or --to-parquet")
+        assert not path.exists()
 
 
 # An analyst's script where some libraries are not installed.

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import fields
@@ -18,11 +17,12 @@ import pytest
 from hubbub.contract import Bundle
 from hubbub.randomness import SYSTEM
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc
-from hubbub_aggregator.estimate import estimate
-from hubbub_aggregator.intervals import Target
+from hubbub_aggregator.estimation.estimate import estimate
+from hubbub_aggregator.estimation.intervals import Target
 from hubbub_aggregator.services.estimate import MAX_WATCHERS
 from tests.bundles import Operator, make_bundle, make_metric, make_request
-from tests.processes import COMMAND, ServeProcess
+from tests.processes import ServeProcess
+from tests.typed import Ran, typed
 
 TIMEOUT = 30
 STEP = 100
@@ -62,13 +62,8 @@ class Reader:
         request = estimate_pb2.CloseRoundRequest(metric=name, **how)
         return self.admin.CloseRound(request, timeout=TIMEOUT)
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [COMMAND, *arguments, "--aggregator", self.serve.private],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def run(self, *arguments: str) -> Ran:
+        return typed(*arguments, "--aggregator", self.serve.private)
 
 
 @pytest.fixture(scope="module")
@@ -311,6 +306,7 @@ class TestCommands:
         assert "std error" in text
         (poor,) = [line for line in text.splitlines() if line.startswith("poor")]
         assert poor.endswith("not distinguishable from zero")
+        assert "is judged over all values at once" in text
 
     def test_unknown_metric_is_one_line(self, printed: Reader) -> None:
         run = printed.run("estimate", "nonsense")
@@ -347,12 +343,7 @@ class TestCommands:
 
 @pytest.mark.parametrize("command", ["estimate", "close"])
 def test_no_aggregator_is_one_line(command: str, tmp_path: Path) -> None:
-    run = subprocess.run(
-        [COMMAND, command, "m", "--aggregator", "127.0.0.1:1"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = typed(command, "m", "--aggregator", "127.0.0.1:1")
     assert run.returncode == 1
     assert run.stderr.startswith("hubbub: no aggregator answers at 127.0.0.1:1")
     assert run.stderr.count("\n") == 1

@@ -8,10 +8,11 @@ from hubbub.contract import Bundle
 from hubbub.errors import InvalidContract, PrivacyNotProved
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import Mechanism
+from hubbub.mechanisms.local_hashing import OPEN_PRIME
 from hubbub.schedule import Once, Periodic
 from hubbub_aggregator.app import app
-from hubbub_aggregator.choice import Aim, best
 from hubbub_aggregator.definitions import DefinitionError, read_definitions
+from hubbub_aggregator.planning.choice import Aim, best
 from hubbub_aggregator.signing import ChangedDefinition, sign_definitions
 from tests.bundles import Operator
 
@@ -143,7 +144,11 @@ def test_an_expected_share_steers_the_parameters(
     ("more", "error", "message"),
     [
         ("max_payload_bytes = 0", DefinitionError, "max_payload_bytes: must be at least 1$"),
-        ("max_payload_bytes = 1.5", DefinitionError, "max_payload_bytes: "),
+        (
+            'max_payload_bytes = "8"',
+            DefinitionError,
+            'max_payload_bytes: must be a whole number, not "8"$',
+        ),
         (
             "max_payload_bytes = 1",
             InvalidContract,
@@ -158,7 +163,11 @@ def test_an_expected_share_steers_the_parameters(
         ("expected_share = 1.5", DefinitionError, "expected_share: must be at most 1"),
         ("expected_share = -0.5", DefinitionError, "expected_share: must be at least 0"),
         ("expected_share = nan", DefinitionError, "expected_share: "),
-        ('expected_share = "0.1"', DefinitionError, "expected_share: "),
+        (
+            'expected_share = "20%"',
+            DefinitionError,
+            'expected_share: must be a number such as 0.2, not "20%"$',
+        ),
         (
             'mechanism = "symmetric-unary"\nexpected_share = 0.1',
             InvalidContract,
@@ -240,22 +249,44 @@ def test_auto_says_why_where_it_picks(
     operator: Operator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     definitions, bundle = tmp_path / "metrics.toml", tmp_path / "metrics.hubbub"
-    definitions.write_text(WIDE + METRIC.replace("self_rated", "named") + UNARY)
+    definitions.write_text(
+        WIDE + METRIC.replace("self_rated", "named") + UNARY + OPEN.replace("self_rated", "open")
+    )
     command = ["sign", str(definitions), "--keys", str(operator.folder), "-o", str(bundle)]
     lines: list[list[str]] = []
     for _ in range(2):
         app(command, standalone_mode=False)
         printed = capsys.readouterr().out.splitlines()
-        lines.append([line.strip() for line in printed if "auto picks" in line])
+        lines.append([line.strip() for line in printed if line.startswith("    ")])
     assert lines == [
         [
-            "auto picks subset-selection: 0.85 % less variance than the next, optimised-unary; "
-            "38 bytes a report",
-            "auto picks randomised-response: 57 % less variance than the next, optimised-unary; "
+            "auto picks subset-selection: 0.85 % less variance than the next, optimised-unary",
+            "size 80, 38 bytes a report",
+            "auto picks randomised-response: as accurate as subset-selection, and simpler",
             "1 byte a report",
+            "1 byte a report",
+            "auto picks local-hashing: the only one for an open domain",
+            f"buckets 4, prime {OPEN_PRIME}, 24 bytes a report; reports are kept",
         ],
         [],
     ]
+
+
+def test_a_metric_that_no_device_answers_to_its_end_is_remarked_on(
+    operator: Operator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    definitions, bundle = tmp_path / "metrics.toml", tmp_path / "metrics.hubbub"
+    daily = METRIC.replace('"1"', '"0.5"') + 'schedule = {{ every = "1d", rounds = {} }}\n'
+    sentence = "has {:,} rounds, but devices stop after 64: ε in all is at most 32 for a source"
+    for rounds, told in ((64, False), (1_000, True)):
+        definitions.write_text(daily.format(rounds))
+        bundle.unlink(missing_ok=True)
+        for command in (
+            ["sign", str(definitions), "--keys", str(operator.folder), "-o", str(bundle)],
+            ["certify", str(bundle)],
+        ):
+            app(command, standalone_mode=False)
+            assert (sentence.format(rounds) in capsys.readouterr().out) == told
 
 
 @pytest.mark.parametrize(
@@ -290,7 +321,7 @@ def test_a_changed_definition_under_a_known_name_is_refused(
         ('epsilon = "1"', 'epsilon = "e"', InvalidContract, "decimal text"),
         ('epsilon = "1"', "epsilon = inf", InvalidContract, "decimal text"),
         ('epsilon = "1"', "epsilon = 1e-30", InvalidContract, "decimal text"),
-        ('epsilon = "1"', "epsilon = true", DefinitionError, "epsilon"),
+        ('epsilon = "1"', "epsilon = true", DefinitionError, "epsilon: must be a number or text"),
         ("health.self_rated", "Health", InvalidContract, "name"),
         ('"excellent", "good", "fair", "poor"', '"one"', InvalidContract, "2 to 65,536"),
         ('"excellent", "good"', '"good", "good"', InvalidContract, "twice"),
@@ -298,9 +329,16 @@ def test_a_changed_definition_under_a_known_name_is_refused(
         ('"good"', '"\u3164"', InvalidContract, "printable"),
         ('"good"', '"\u2800"', InvalidContract, "printable"),
         ('"good"', '"\u115f\u1160\uffa0"', InvalidContract, "printable"),
-        ('"good"', "1", DefinitionError, "values"),
+        ('"good"', "1", DefinitionError, "values: number 2: must be text, in quotes$"),
+        ('"poor"]', '"poor"]\nretain = "yes"', DefinitionError, "retain: must be true or false$"),
+        (
+            'values = ["excellent", "good", "fair", "poor"]',
+            'values = "good"',
+            DefinitionError,
+            r'values: must be a list such as \["a", "b"\]$',
+        ),
         ('source = "health"', "", DefinitionError, "source: is missing"),
-        ('source = "health"', 'sauce = "health"', DefinitionError, "is missing"),
+        ('source = "health"', 'sauce = "health"', DefinitionError, "sauce: is not a key here"),
         ('"poor"]', '"poor"]\ncolour = "red"', DefinitionError, "colour: is not a key.*: name, qu"),
         ('"poor"]', '"poor"]\nonce = true', DefinitionError, "once: is not a key"),
         ('"poor"]', '"poor"]\nschedule = { end = 1 }', DefinitionError, "end: .*: starts, ends$"),
@@ -332,8 +370,20 @@ def test_a_changed_definition_under_a_known_name_is_refused(
             "end",
         ),
         ('"poor"]', '"poor"]\nother = "good"', InvalidContract, "twice"),
-        ('"poor"]', '"poor"]\nmechanism = "magic"', DefinitionError, "mechanism"),
-        ("[[metric]]", "[metric]", DefinitionError, "metric"),
+        (
+            '"poor"]',
+            '"poor"]\nmechanism = "magic"',
+            DefinitionError,
+            "mechanism: must be 'auto', .* or 'local-hashing'$",
+        ),
+        ("[[metric]]", "[metric]", DefinitionError, r"metric: write \[\[metric\]\]"),
+        ("[[metric]]", "metric = []\n[other]", DefinitionError, "other: is not a key here"),
+        (
+            "[[metric]]",
+            "[[metrics]]",
+            DefinitionError,
+            "metrics: is not a key .*: endpoint, metric",
+        ),
         ("[[metric]]", 'endpoint = "nowhere"\n[[metric]]', Exception, "host:port"),
         ("name =", "name", DefinitionError, "not TOML"),
     ],

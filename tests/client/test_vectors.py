@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from hubbub import errors
-from hubbub.contract import Bundle, parse_metric, text_index
+from hubbub.contract import Bundle, parse_metric
+from hubbub.domain import text_index
 from hubbub.mechanisms import LocalHashing, ProjectiveGeometry
 from tests import laws
 from tests.golden import Vector, read, vectors

@@ -3,16 +3,21 @@
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from hubbub.contract import Bundle, Metric, require_proof
 from hubbub.errors import PrivacyNotProved
 from hubbub.exact import charge_text, upper_text
+from hubbub_aggregator.ceilings import early_end
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands.bundle_file import read_metrics
 from hubbub_aggregator.text_table import text_table
+
+_LOSS: Final = (
+    "loss: how far, at most, ε realised stays below ε declared, since thresholds are integers"
+)
 
 
 class CertificateFormat(StrEnum):
@@ -41,7 +46,10 @@ def certify(
     refusals = [refusal for metric in metrics if (refusal := _refusal(metric)) is not None]
     # A metric whose thresholds prove nothing at all has no figures to show.
     proofs = [proof for metric in metrics if (proof := _proof(metric)) is not None]
-    print(json.dumps({"metrics": proofs}, indent=2) if output == "json" else _table(proofs))
+    if output is CertificateFormat.JSON:
+        print(json.dumps({"metrics": proofs}, indent=2))
+    else:
+        print("\n\n".join([_table(proofs), *filter(None, map(early_end, metrics))]))
     if refusals:
         raise CommandError("; ".join(str(refusal) for refusal in refusals))
     if operator_key is not None:
@@ -81,4 +89,5 @@ def _table(proofs: list[dict[str, Any]]) -> str:
     keys = ("name", "mechanism", "epsilon_declared", "epsilon_realised", "loss", "rounds")
     rows = [[*(str(proof[key]) for key in keys), proof["epsilon_total"]] for proof in proofs]
     ratios = "\n".join(f"  {proof['name']}: {proof['ratio']}" for proof in proofs)
-    return f"{text_table(header, rows, left=2)}\n\nworst ratio of probabilities, exactly:\n{ratios}"
+    table = text_table(header, rows, left=2)
+    return f"{table}\n{_LOSS}\n\nworst ratio of probabilities, exactly:\n{ratios}"

@@ -5,14 +5,8 @@ from typing import Annotated
 import typer
 
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
-from hubbub_aggregator.commands.private_call import (
-    MAX_ROUND,
-    TIMEOUT,
-    AggregatorOption,
-    KeysOption,
-    private_listener,
-)
-from hubbub_aggregator.connection import DEFAULT_ADDRESS
+from hubbub_aggregator.commands.options import MAX_ROUND, AggregatorOption, KeysOption
+from hubbub_aggregator.connection import DEFAULT_ADDRESS, TIMEOUT, private_listener
 
 
 def close(

@@ -1,34 +1,25 @@
 """`hubbub compare`: what differs between values, rounds or metrics, and how surely."""
 
-import csv
-import json
-import sys
 from collections.abc import Iterable
-from enum import StrEnum
 from typing import Annotated, Any, Final
 
 import typer
 
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_aggregator.commands import CommandError
-from hubbub_aggregator.commands.asking import (
-    TARGETS,
-    LevelOption,
-    TargetOption,
-    heading,
-    no_figures,
-    require_level,
-)
-from hubbub_aggregator.commands.estimate import AMONG, EstimateTarget
-from hubbub_aggregator.commands.private_call import (
-    TIMEOUT,
+from hubbub_aggregator.commands.options import (
     AggregatorOption,
+    Format,
+    FormatOption,
     KeysOption,
-    private_listener,
+    LevelOption,
+    Target,
+    TargetOption,
 )
-from hubbub_aggregator.connection import DEFAULT_ADDRESS
-from hubbub_aggregator.percent import decimals
-from hubbub_aggregator.records import provenance, target_name
+from hubbub_aggregator.commands.output import heading, no_figures, print_csv, print_json, whose
+from hubbub_aggregator.connection import DEFAULT_ADDRESS, TIMEOUT, private_listener
+from hubbub_aggregator.percent import decimals, fixed
+from hubbub_aggregator.records import TARGETS, provenance, target_name
 from hubbub_aggregator.text_table import text_table
 
 _FIGURES: Final = (
@@ -51,17 +42,9 @@ _COLUMNS: Final = (
 _TOLD: Final = 3
 
 _MULTIPLICITY: Final = (
-    "{:,} comparisons: each interval and each p holds for its own; adjusted p (Holm) and what is "
-    "distinguishable hold for all at once."
+    "{:,} comparisons: each interval and each p holds for its own, adjusted p (Holm) for all.\n"
+    "Not distinguishable: the simultaneous interval, wider than the one shown, holds 0."
 )
-
-
-class CompareFormat(StrEnum):
-    """How the differences are written."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
 
 
 def compare(
@@ -83,16 +66,13 @@ def compare(
         ),
     ] = None,
     right: Annotated[list[str] | None, typer.Option(help="A value on the right.")] = None,
-    target: TargetOption = EstimateTarget.RESPONDENTS,
+    target: TargetOption = Target.RESPONDENTS,
     level: LevelOption = 0.95,
-    output: Annotated[
-        CompareFormat, typer.Option("--format", help="table, json or csv.")
-    ] = CompareFormat.TABLE,
+    output: FormatOption = Format.TABLE,
     aggregator: AggregatorOption = DEFAULT_ADDRESS,
     keys: KeysOption = None,
 ) -> None:
     """Compare the shares of two values, two rounds, or two metrics."""
-    require_level(level)
     if rounds is not None and min(rounds) < 0:
         raise CommandError(f"--rounds are counted from 0, not from {min(rounds)}")
     if len(left or ()) != len(right or ()):
@@ -111,11 +91,11 @@ def compare(
     with private_listener(aggregator, keys) as channel:
         answer = estimate_pb2_grpc.EstimateServiceStub(channel).Compare(request, timeout=TIMEOUT)
     match output:
-        case CompareFormat.JSON:
-            print(json.dumps(_report(answer), indent=2, ensure_ascii=False, allow_nan=False))
-        case CompareFormat.CSV:
-            _print_csv(_report(answer))
-        case CompareFormat.TABLE:
+        case Format.JSON:
+            print_json(_report(answer))
+        case Format.CSV:
+            print_csv(_COLUMNS, _rows(_report(answer)))
+        case Format.TABLE:
             print(_text(answer))
 
 
@@ -139,13 +119,12 @@ def _is_known(answer: estimate_pb2.CompareResponse) -> bool:
     return bool(answer.left.n and answer.right.n)
 
 
-def _print_csv(report: dict[str, Any]) -> None:
+def _rows(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each difference, which says on its own what it is a difference of."""
     shared = {name: report[name] for name in ("target", "level")}
     for side in ("left", "right"):
         shared |= {f"{side}_{name}": report[side][name] for name in ("metric", "round", "n")}
-    writer = csv.DictWriter(sys.stdout, _COLUMNS)
-    writer.writeheader()
-    writer.writerows(shared | row for row in report["differences"])
+    return [shared | row for row in report["differences"]]
 
 
 def _text(answer: estimate_pb2.CompareResponse) -> str:
@@ -153,12 +132,8 @@ def _text(answer: estimate_pb2.CompareResponse) -> str:
     titles = [heading(left)] if left == right else [heading(left), heading(right)]
     if not _is_known(answer):
         return "\n".join((*titles, no_figures(right if left.n else left)))
-    target, m = target_name(answer.target), len(answer.differences)
-    lines = [
-        *titles,
-        f"{AMONG[target]} ({target}), unbiased; {100 * answer.level:g} % intervals",
-        "",
-    ]
+    m = len(answer.differences)
+    lines = [*titles, whose(target_name(answer.target), answer.level), ""]
     if m <= _TOLD:
         lines += [_sentence(answer, row) for row in answer.differences]
     else:
@@ -170,15 +145,13 @@ def _text(answer: estimate_pb2.CompareResponse) -> str:
 
 def _sentence(answer: estimate_pb2.CompareResponse, row: estimate_pb2.Difference) -> str:
     left, right = _names(answer, row)
-    way, ends = (
-        ("more", (row.low, row.high)) if row.estimate > 0 else ("less", (-row.high, -row.low))
-    )
-    size, error, low, high = _points((abs(row.estimate), row.std_error, *ends), row.std_error)
+    figures = row.estimate, row.std_error, row.low, row.high
+    difference, error, low, high = _points(figures, row.std_error)
     m = len(answer.differences)
     adjusted = f", adjusted for {m} comparisons {_p(row.adjusted_p_value)}" if m > 1 else ""
     return (
-        f"{left} is {size} percentage points {way} frequent than {right} (standard error {error}, "
-        f"interval {low} to {high}); p {_p(row.p_value)}{adjusted}{_doubt(row, '; ')}"
+        f"{left} − {right} = {difference} points ({low} to {high}), standard error {error}; "
+        f"p {_p(row.p_value)}{adjusted}{_doubt(row, '; ')}"
     )
 
 
@@ -201,7 +174,7 @@ def _table(answer: estimate_pb2.CompareResponse) -> str:
 def _points(shares: Iterable[float], error: float) -> list[str]:
     """Percentage points, with the digits that an error is worth."""
     places = decimals(error)
-    return [f"{100 * share:.{places}f}" for share in shares]
+    return [fixed(100 * share, places) for share in shares]
 
 
 def _doubt(row: estimate_pb2.Difference, before: str = "") -> str:

@@ -3,24 +3,19 @@
 import importlib.util
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hubbub_aggregator.commands import CommandError
+from hubbub_aggregator.commands.options import AggregatorOption, KeysOption
 from hubbub_aggregator.connection import DEFAULT_ADDRESS
 
 
 def dashboard(
-    aggregator: Annotated[
-        str, typer.Option(help="The aggregator's private listener, host:port.")
-    ] = DEFAULT_ADDRESS,
+    aggregator: AggregatorOption = DEFAULT_ADDRESS,
     port: Annotated[int, typer.Option(help="The page's port, on this machine only.")] = 8501,
-    keys: Annotated[
-        Path | None,
-        typer.Option(help="The keys folder, if the private listener runs with --private-tls."),
-    ] = None,
+    keys: KeysOption = None,
 ) -> None:
     """Show live estimates in the browser."""
     if importlib.util.find_spec("streamlit") is None:

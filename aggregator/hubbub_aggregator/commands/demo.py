@@ -15,7 +15,7 @@ import typer
 from hubbub.contract import Bundle
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_aggregator.commands import CommandError
-from hubbub_aggregator.commands.private_call import TIMEOUT, private_listener
+from hubbub_aggregator.connection import TIMEOUT, private_listener
 from hubbub_aggregator.demo import processes
 from hubbub_aggregator.demo.fleet import run_fleets
 from hubbub_aggregator.demo.people import People, column_of, rand_hie

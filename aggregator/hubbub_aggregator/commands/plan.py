@@ -1,19 +1,23 @@
 """`hubbub plan`: what each mechanism will buy, before anything is collected."""
 
-import json
 import math
 import textwrap
-from enum import StrEnum
 from typing import Annotated, Any, Final
 
 import typer
 
 from hubbub.exact import Epsilon
 from hubbub.limits import MAX_CHARGE_PER_REPORT, MAX_VALUES
-from hubbub_aggregator.choice import Aim, NothingFits
 from hubbub_aggregator.commands import CommandError
-from hubbub_aggregator.planner import Curator, Plan, Prospect
-from hubbub_aggregator.planner import plan as make_plan
+from hubbub_aggregator.commands.options import (
+    FormatOfOne,
+    FormatOfOneOption,
+    LevelOption,
+)
+from hubbub_aggregator.commands.output import print_json
+from hubbub_aggregator.planning.choice import Aim, NothingFits, chosen
+from hubbub_aggregator.planning.planner import Curator, Plan, Prospect
+from hubbub_aggregator.planning.planner import plan as make_plan
 from hubbub_aggregator.text_table import text_table
 
 # More than there are people; the exact power takes seconds there.
@@ -23,16 +27,9 @@ _WIDTH: Final = 100
 
 _LEGEND: Final = (
     "Std error and ± (the interval for one value, for all at once) are those of a value that "
-    "nobody has; × bound is its variance over the least that any mechanism can have, in ℓ2 the "
-    "same for the variances of all values together. A step is on one cell."
+    "nobody has; × bound is its variance over the least that any mechanism can have for all "
+    "values alike, in ℓ2 the same for the variances of all values together. A step is on one cell."
 )
-
-
-class PlanFormat(StrEnum):
-    """How the plan is written."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 def plan(
@@ -51,12 +48,8 @@ def plan(
     half_width: Annotated[
         float, typer.Option(help="The half-width, as a share, for which reports are counted.")
     ] = 0.01,
-    level: Annotated[
-        float, typer.Option(help="Probability that an interval covers, between 0 and 1.")
-    ] = 0.95,
-    output: Annotated[
-        PlanFormat, typer.Option("--format", help="table or json.")
-    ] = PlanFormat.TABLE,
+    level: LevelOption = 0.95,
+    output: FormatOfOneOption = FormatOfOne.TABLE,
 ) -> None:
     """Say what a metric will show, before anybody is asked.
 
@@ -72,8 +65,6 @@ def plan(
         raise CommandError(f"--share is 0 to 1, for example 0.1, not {share:g}")
     if not 0 < half_width < 1:
         raise CommandError(f"--half-width is between 0 and 1, for example 0.01, not {half_width:g}")
-    if not 0 < level < 1:
-        raise CommandError(f"--level is between 0 and 1, for example 0.95, not {level:g}")
     try:
         made = make_plan(
             values,
@@ -85,8 +76,8 @@ def plan(
         )
     except NothingFits as error:
         raise CommandError(f"--max-bytes: {error}; allow more bytes") from None
-    if output == "json":
-        print(json.dumps(as_report(made), indent=2, allow_nan=False))
+    if output is FormatOfOne.JSON:
+        print_json(as_report(made))
     else:
         print(_text(made))
 
@@ -122,7 +113,7 @@ def as_report(made: Plan) -> dict[str, Any]:
 def _row(prospect: Prospect) -> dict[str, Any]:
     return {
         "name": prospect.mechanism.name,
-        "parameters": _chosen(prospect),
+        "parameters": chosen(prospect.mechanism),
         "std_error": prospect.std_error,
         "std_error_at_share": prospect.std_error_at_share,
         "half_width": prospect.half_width,
@@ -139,11 +130,6 @@ def _row(prospect: Prospect) -> dict[str, Any]:
     }
 
 
-def _chosen(prospect: Prospect) -> dict[str, int]:
-    """The parameters that were a choice: all but the threshold, which follows from ε."""
-    return dict(list(prospect.mechanism.parameters.items())[1:])
-
-
 def _curator(curator: Curator, n: int) -> dict[str, Any]:
     shares = {
         "std_error": curator.std_error,
@@ -155,7 +141,7 @@ def _curator(curator: Curator, n: int) -> dict[str, Any]:
 
 def _text(made: Plan) -> str:
     title = (
-        f"{made.values:,} values, ε = {made.epsilon.text}, {made.reports:,} reports; "
+        f"{made.values:,} values, ε = {made.epsilon.text}, {_reports(made.reports)}; "
         f"{100 * made.level:g} % intervals; shares among these devices"
     )
     paragraphs = (_LEGEND, _pick(made), _sight(made), _price(made))
@@ -203,7 +189,7 @@ def _costs(made: Plan) -> str:
     rows = [
         [
             row.mechanism.name,
-            ", ".join(f"{name} {number}" for name, number in _chosen(row).items()),
+            ", ".join(f"{name} {number}" for name, number in chosen(row.mechanism).items()),
             f"{row.mechanism.payload_size:,}",
             _percent(row.influence),
             _count(row.work.cells),
@@ -224,8 +210,8 @@ def _sight(made: Plan) -> str:
     first = made.prospects[0]
     if first.detectable is None:
         return (
-            f"{made.reports:,} reports are too few: not even a value that everybody has would "
-            f"surely be distinguishable from zero."
+            f"{_reports(made.reports)} {'is' if made.reports == 1 else 'are'} too few: not even a "
+            f"value that everybody has would surely be distinguishable from zero."
         )
     people = _count(round(first.detectable * made.reports))
     return (
@@ -239,13 +225,20 @@ def _price(made: Plan) -> str:
     n = made.reports
     central = n * made.curator.simultaneous_half_width
     local = n * made.prospects[0].simultaneous_half_width
+    cost = (
+        f" Trusting nobody costs {_digits(made.price)} times the standard error, or "
+        f"{_digits(made.price**2)} times the reports."
+    )
     return (
         f"A curator whom everybody trusts with the true answers would be within "
         f"{_people(central)} people for the worst of the {made.values:,} values (Laplace "
-        f"mechanism, the same ε, {100 * made.level:g} %); this would be within {_people(local)}. "
-        f"Trusting nobody costs {_digits(made.price)} times the standard error, or "
-        f"{_digits(made.price**2)} times the reports."
+        f"mechanism, the same ε, {100 * made.level:g} %); this would be within {_people(local)}."
+        f"{cost if made.price > 1 else ''}"
     )
+
+
+def _reports(number: int) -> str:
+    return f"{number:,} report{'s' if number != 1 else ''}"
 
 
 def _percent(share: float) -> str:

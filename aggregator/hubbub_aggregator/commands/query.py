@@ -1,7 +1,5 @@
 """`hubbub query`: a weighted sum of shares, such as the mean of numeric answers."""
 
-import json
-from enum import StrEnum
 from pathlib import Path
 from statistics import median_high, median_low
 from typing import Annotated, Any, Final
@@ -11,40 +9,34 @@ import typer
 
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_aggregator.commands import CommandError
-from hubbub_aggregator.commands.asking import (
-    TARGETS,
-    LevelOption,
-    TargetOption,
-    heading,
-    no_figures,
-    require_level,
-)
-from hubbub_aggregator.commands.estimate import AMONG, EstimateTarget
-from hubbub_aggregator.commands.private_call import (
-    MAX_ROUND,
-    TIMEOUT,
+from hubbub_aggregator.commands.options import (
     AggregatorOption,
+    FormatOfOne,
+    FormatOfOneOption,
     KeysOption,
-    private_listener,
+    LevelOption,
+    RoundOption,
+    Target,
+    TargetOption,
 )
-from hubbub_aggregator.connection import DEFAULT_ADDRESS
+from hubbub_aggregator.commands.output import AMONG, heading, no_figures, print_json
+from hubbub_aggregator.connection import DEFAULT_ADDRESS, TIMEOUT, private_listener
 from hubbub_aggregator.csv_table import read_columns
-from hubbub_aggregator.percent import decimals, percent
-from hubbub_aggregator.records import provenance, target_name
+from hubbub_aggregator.percent import fixed, places_for
+from hubbub_aggregator.records import TARGETS, provenance, target_name
 
 _FIGURES: Final = ("estimate", "std_error", "low", "high", "influence")
+
+# A standard error that is smaller, next to the weights, is what rounding leaves of none: of a
+# variance of 0 some 1e-16.
+_NEGLIGIBLE: Final = 1e-7
 
 # Terms of a sum that are spelt out.
 _SPELT: Final = 6
 
+_INSTEAD: Final = "; say what the others weigh with --weights FILE.csv"
+
 Weights = list[tuple[str, float]]
-
-
-class QueryFormat(StrEnum):
-    """How the answer is written."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 def query(
@@ -61,25 +53,14 @@ def query(
     values_as_numbers: Annotated[
         bool, typer.Option("--values-as-numbers", help="Each value weighs the number it is.")
     ] = False,
-    round_number: Annotated[
-        int | None,
-        typer.Option(
-            "--round",
-            min=0,
-            max=MAX_ROUND,
-            help="Which round; without it the newest with reports.",
-        ),
-    ] = None,
-    target: TargetOption = EstimateTarget.RESPONDENTS,
+    round_number: RoundOption = None,
+    target: TargetOption = Target.RESPONDENTS,
     level: LevelOption = 0.95,
-    output: Annotated[
-        QueryFormat, typer.Option("--format", help="table or json.")
-    ] = QueryFormat.TABLE,
+    output: FormatOfOneOption = FormatOfOne.TABLE,
     aggregator: AggregatorOption = DEFAULT_ADDRESS,
     keys: KeysOption = None,
 ) -> None:
     """Estimate a weighted sum of shares: either of two answers, or a mean."""
-    require_level(level)
     if bool(weights) + (weights_file is not None) + values_as_numbers != 1:
         raise CommandError("say what is summed: VALUE=WEIGHT…, --weights or --values-as-numbers")
     with private_listener(aggregator, keys) as channel:
@@ -101,8 +82,8 @@ def query(
         )
         answer = estimate_pb2_grpc.EstimateServiceStub(channel).Query(request, timeout=TIMEOUT)
     _shift(answer, middle)
-    if output is QueryFormat.JSON:
-        print(json.dumps(_report(answer, terms), indent=2, ensure_ascii=False, allow_nan=False))
+    if output is FormatOfOne.JSON:
+        print_json(_report(answer, terms))
     else:
         print(_text(answer, terms, "mean" if values_as_numbers else _sum(terms)))
 
@@ -128,7 +109,7 @@ def _numbers(channel: grpc.Channel, metric: str) -> Weights:
     known = stub.ListMetrics(estimate_pb2.ListMetricsRequest(), timeout=TIMEOUT).metrics
     # Of a metric that is not there, the aggregator says so itself.
     return [
-        (value, _number(value, f"the value {value!r} of {metric!r}"))
+        (value, _number(value, f"the value {value!r} of {metric!r}", _INSTEAD))
         for summary in known
         if summary.name == metric
         for value in summary.values
@@ -156,11 +137,11 @@ def _shift(answer: estimate_pb2.QueryResponse, by: float) -> None:
         answer.high += by
 
 
-def _number(text: str, of: str) -> float:
+def _number(text: str, of: str, instead: str = "") -> float:
     try:
         return float(text)
     except ValueError:
-        raise CommandError(f"{of} is no number") from None
+        raise CommandError(f"{of} is no number{instead}") from None
 
 
 def _report(answer: estimate_pb2.QueryResponse, terms: Weights) -> dict[str, Any]:
@@ -178,30 +159,34 @@ def _text(answer: estimate_pb2.QueryResponse, terms: Weights, name: str) -> str:
     title = heading(answer.provenance)
     if not answer.HasField("estimate"):
         return f"{title}\n{no_figures(answer.provenance)}"
-    # A sum of whole shares is a share too, and anything else a number.
-    is_share = all(weight in (0, 1) for _, weight in terms)
-    write = _as_percent if is_share else _as_number
-    error, target = answer.std_error, target_name(answer.target)
+    scale, unit = _unit(terms)
+    target = target_name(answer.target)
+    error, influence = answer.std_error, answer.influence
+    if error < _NEGLIGIBLE * max(abs(weight) for _, weight in terms):
+        error = influence = 0.0
+
+    def write(number: float, error: float) -> str:
+        return fixed(scale * number, places_for(scale * error))
+
     return "\n".join(
         (
             title,
             f"{AMONG[target].removeprefix('share ')} ({target}), unbiased",
             "",
-            f"{name} = {write(answer.estimate, error)}",
-            f"standard error {write(error, error)}; {100 * answer.level:g} % interval "
-            f"{write(answer.low, error)} to {write(answer.high, error)}",
-            f"One hostile report moves it by up to {write(answer.influence, answer.influence)}.",
+            f"{name} = {write(answer.estimate, error)}{unit}",
+            f"standard error {write(error, error)}{unit}; {100 * answer.level:g} % interval "
+            f"{write(answer.low, error)} to {write(answer.high, error)}{unit}",
+            f"One hostile report moves it by up to {write(influence, influence)}{unit}.",
         )
     )
 
 
-def _as_percent(share: float, error: float) -> str:
-    return percent(share, decimals(error) if error else 2)
-
-
-def _as_number(number: float, error: float) -> str:
-    # Two digits of the error, as `decimals` gives a percentage.
-    return f"{number:.{decimals(error / 100) if error else 4}f}"
+def _unit(terms: Weights) -> tuple[int, str]:
+    """In what a sum is written: of whole shares as one, less others in points, else a number."""
+    weights = {weight for _, weight in terms}
+    if weights <= {0, 1}:
+        return 100, " %"
+    return (100, " points") if weights <= {0, 1, -1} else (1, "")
 
 
 def _sum(terms: Weights) -> str:

@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
-from hubbub.contract import Bundle
+from hubbub.contract import Bundle, Metric
 from hubbub.errors import BundleError, InvalidContract, MalformedBundle
+from hubbub_aggregator.ceilings import early_end
 from hubbub_aggregator.commands import CommandError
-from hubbub_aggregator.definitions import read_definitions
+from hubbub_aggregator.definitions import MetricDefinition, read_definitions
 from hubbub_aggregator.keys import load_opening_keys, load_signing_key, read_operator_key
+from hubbub_aggregator.planning.choice import size_of
 from hubbub_aggregator.signing import AUTO, ChangedDefinition, reason, sign_definitions
 from hubbub_aggregator.whole_file import write_whole
 
@@ -56,8 +58,19 @@ def sign(
             f"  {metric.name}  ε = {metric.epsilon.text}  {metric.mechanism.name}  "
             f"digest {metric.digest.hex()[:16]}  {'new' if new else 'unchanged'}"
         )
-        if new and definition.mechanism == AUTO:
-            print(f"    auto picks {reason(definition)}")
+        if new:
+            _explain(definition, metric)
+
+
+def _explain(definition: MetricDefinition, metric: Metric) -> None:
+    """What signing a new metric decided, and what that comes to."""
+    if definition.mechanism == AUTO:
+        print(f"    auto picks {reason(definition)}")
+    kept = "; reports are kept" if metric.retain else ""
+    print(f"    {size_of(metric.mechanism)} a report{kept}")
+    remark = early_end(metric)
+    if remark is not None:
+        print(f"    {remark}")
 
 
 def _previous(path: Path, operator_key: str) -> Bundle | None:

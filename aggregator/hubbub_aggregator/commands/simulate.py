@@ -1,20 +1,25 @@
 """`hubbub simulate`: what a collection would show, beside the truth it would be about."""
 
-import csv
-import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from hubbub.contract import Bundle, Metric, is_text_answer, require_proof
+from hubbub.contract import Bundle, Metric, require_proof
+from hubbub.domain import Domain, is_text_answer
 from hubbub_aggregator.candidates import read_candidates
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands.bundle_file import read_metrics
-from hubbub_aggregator.commands.estimate import AMONG, EstimateFormat, EstimateTarget
-from hubbub_aggregator.csv_table import read_columns, remark
+from hubbub_aggregator.commands.options import (
+    Format,
+    FormatOption,
+    LevelOption,
+    Target,
+    TargetOption,
+)
+from hubbub_aggregator.commands.output import print_csv, print_json, remark, whose
+from hubbub_aggregator.csv_table import read_columns
 from hubbub_aggregator.percent import decimals, percent
 from hubbub_aggregator.records import rows
 from hubbub_aggregator.text_table import text_table
@@ -24,6 +29,10 @@ MAX_DEVICES: Final = 10**9
 
 # What an open domain is asked about unless told otherwise: a table that people read.
 _MOST_FREQUENT: Final = 100
+
+# Answers outside the domain that are named, and characters of each.
+_NAMED: Final = 3
+_SHOWN: Final = 40
 
 Answers = Counter[str | None]
 """How many devices give each answer; None: nothing to report."""
@@ -46,16 +55,9 @@ def simulate(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Any number: the same one, the same crowd.")
     ] = None,
-    target: Annotated[
-        EstimateTarget,
-        typer.Option(help="Shares among those who answered, or among all who would have."),
-    ] = EstimateTarget.RESPONDENTS,
-    level: Annotated[
-        float, typer.Option(help="Probability that an interval covers, between 0 and 1.")
-    ] = 0.95,
-    output: Annotated[
-        EstimateFormat, typer.Option("--format", help="table, json or csv.")
-    ] = EstimateFormat.TABLE,
+    target: TargetOption = Target.RESPONDENTS,
+    level: LevelOption = 0.95,
+    output: FormatOption = Format.TABLE,
     operator_key: Annotated[
         str | None,
         typer.Option(help="Also check that this operator signed it: the line in operator.pub."),
@@ -67,8 +69,6 @@ def simulate(
     SDK would, counted and estimated as the aggregator would. Nothing is sent. The metric's
     privacy is proved first; the bundle's signature is checked with --operator-key alone.
     """
-    if not 0 < level < 1:
-        raise CommandError(f"--level is between 0 and 1, for example 0.95, not {level:g}")
     asked = _metric(bundle, metric, operator_key)
     answers = _answers(table, column, count)
     texts = _texts(asked, answers, candidates)
@@ -79,16 +79,18 @@ def simulate(
     found = run(asked, answers, SeededChance(seed), texts)
     if found.outside:
         remark(
-            f"{found.outside:,} of {found.n:,} answers are not in the domain: each becomes a "
-            f"uniformly random value, as on a device, and moves what is estimated"
+            f"{found.outside:,} of {found.n:,} answers are not in the domain "
+            f"({_some_outside(asked.domain, answers)}): each becomes a uniformly random value, as "
+            f"on a device, and moves what is estimated"
         )
     report = found.report(target=target.value, level=level) | {"seed": seed}
     match output:
-        case EstimateFormat.JSON:
-            print(json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False))
-        case EstimateFormat.CSV:
-            _print_csv(report)
-        case EstimateFormat.TABLE:
+        case Format.JSON:
+            print_json(report)
+        case Format.CSV:
+            lines = rows(report)
+            print_csv(lines[0], lines)
+        case Format.TABLE:
             print(_table(report))
 
 
@@ -148,11 +150,11 @@ def _texts(asked: Metric, answers: Answers, candidates: Path | None) -> list[str
     return texts[:_MOST_FREQUENT]
 
 
-def _print_csv(report: dict[str, Any]) -> None:
-    lines = rows(report)
-    writer = csv.DictWriter(sys.stdout, lines[0])
-    writer.writeheader()
-    writer.writerows(lines)
+def _some_outside(domain: Domain, answers: Answers) -> str:
+    """The first answers that are not in a domain, as a person recognises them."""
+    outside = [answer for answer in +answers if domain.index_of(answer) is None]
+    named = ["nothing" if answer is None else repr(answer[:_SHOWN]) for answer in outside[:_NAMED]]
+    return ", ".join(named + ["…"] * (len(outside) > _NAMED))
 
 
 def _table(report: dict[str, Any]) -> str:
@@ -160,6 +162,7 @@ def _table(report: dict[str, Any]) -> str:
     places = decimals(min(value["std_error"] for value in values))
     inside = [value["low"] <= value["truth"] <= value["high"] for value in values]
     figures = ("truth", "estimate", "std_error", "low", "high")
+    level = f"{100 * report['level']:g} %"
     lines = [
         (
             value["value"],
@@ -168,12 +171,11 @@ def _table(report: dict[str, Any]) -> str:
         )
         for value, covered in zip(values, inside, strict=True)
     ]
-    level, target = f"{100 * report['level']:g} %", report["target"]
     return "\n".join(
         (
             f"{report['metric']}, simulated: n = {report['n']:,} devices",
             f"{report['mechanism']}, ε = {epsilon['declared']} (realised {epsilon['realised']})",
-            f"{AMONG[target]} ({target}), unbiased; {level} intervals",
+            whose(report["target"], report["level"]),
             "",
             text_table(("value", "truth", "share", "std error", "low", "high", ""), lines),
             "",

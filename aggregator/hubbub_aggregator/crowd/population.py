@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.contract import Domain
+from hubbub.domain import Domain
 from hubbub_aggregator.crowd.base import Values
 from hubbub_aggregator.crowd.chance import Chance
 

@@ -9,7 +9,8 @@ from typing import Final
 
 from hubbub.limits import MAX_VALUES
 from hubbub_aggregator.commands import CommandError
-from hubbub_aggregator.csv_table import read_columns, remark
+from hubbub_aggregator.commands.output import remark
+from hubbub_aggregator.csv_table import read_columns
 from hubbub_aggregator.definitions import Definitions, MetricDefinition, read_definitions
 
 # Beside the packages in a checkout; where an installed wheel puts its data otherwise.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hubbub.contract import Bundle
 from hubbub.v1 import estimate_pb2
 from hubbub_aggregator.demo.people import People
+from hubbub_aggregator.percent import decimals, percent
 from hubbub_aggregator.text_table import text_table
 
 
@@ -32,6 +33,7 @@ def judge(
         doubled += max(0, found.n - len(answers))
         domain = bundle.metrics[name].domain
         truths = Counter(domain.indices[answer] for answer in answers)
+        places = decimals(min(value.std_error for value in found.values))
         for index, value in enumerate(found.values):
             truth = truths[index] / len(answers)
             covered = value.low <= truth <= value.high
@@ -40,9 +42,9 @@ def judge(
                 [
                     name if index == 0 else "",
                     value.value,
-                    f"{truth:.2%}",
-                    f"{value.estimate:.2%}",
-                    f"{value.low:.2%} … {value.high:.2%}",
+                    percent(truth, places),
+                    percent(value.estimate, places),
+                    f"{percent(value.low, places)} to {percent(value.high, places)}",
                     "inside" if covered else "outside",
                 ]
             )

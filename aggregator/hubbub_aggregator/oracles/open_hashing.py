@@ -64,7 +64,7 @@ class OpenHashingOracle:
     def candidate_supports(self, payloads: Payloads, indices: Sequence[int]) -> Counts:
         """How many of n canonical payloads support each candidate: int64, each in [0, n].
 
-        `indices`: each in [0, 2^61 − 1), of a text its `hubbub.contract.text_index`.
+        `indices`: each in [0, 2^61 − 1), of a text its `hubbub.domain.text_index`.
         """
         counts = np.zeros(len(indices), np.int64)
         for start in range(0, len(payloads), _CHUNK):

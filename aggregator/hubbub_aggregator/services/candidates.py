@@ -1,24 +1,24 @@
 """Decoding: the figures of candidate texts, from the reports that an open domain retains."""
 
-import threading
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 import grpc
 import numpy as np
 
-from hubbub.contract import text_index
+from hubbub.domain import text_index
 from hubbub.v1 import estimate_pb2
 from hubbub_aggregator.candidates import CandidatesError, require_candidates
 from hubbub_aggregator.catalogue import CataloguedMetric
 from hubbub_aggregator.oracles import OpenHashingOracle
 from hubbub_aggregator.refusals import Refused
 from hubbub_aggregator.services.figures import figures_of, no_figures
+from hubbub_aggregator.services.turns import Turns
 from hubbub_aggregator.store import Snapshot, Store
 
 if TYPE_CHECKING:
-    from hubbub_aggregator.intervals import Target
+    from hubbub_aggregator.estimation.intervals import Target
 
 # Reports times candidates of one call: some 20 seconds of one core, at 15 to 20 ns each.
 MAX_STEPS: Final = 1_000_000_000
@@ -32,8 +32,7 @@ class Decoder:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        # Each call takes a core for as long as it lasts, and reports need it more.
-        self._free = threading.Lock()
+        self._turns = Turns("decoding")
 
     def figures(
         self,
@@ -58,7 +57,7 @@ class Decoder:
         n = snapshot.tally.n
         _require_few(n, candidates)
         with (
-            self._alone(),
+            self._turns.taken(),
             closing(
                 self._store.retained(metric.digest, number, n, oracle.payload_size)
             ) as retained,
@@ -72,18 +71,6 @@ class Decoder:
         return figures_of(
             metric.metric.mechanism.support, candidates, counts, n, target=target, level=level
         )
-
-    @contextmanager
-    def _alone(self) -> Generator[None]:
-        if not self._free.acquire(blocking=False):
-            raise Refused(
-                grpc.StatusCode.RESOURCE_EXHAUSTED,
-                "another decoding is under way; ask again in some seconds",
-            )
-        try:
-            yield
-        finally:
-            self._free.release()
 
 
 def _oracle(metric: CataloguedMetric) -> OpenHashingOracle:

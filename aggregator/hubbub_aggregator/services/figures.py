@@ -1,6 +1,6 @@
 """From counts to the figures that readers get."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,13 @@ from hubbub_aggregator.catalogue import CataloguedMetric
 from hubbub_aggregator.store import Snapshot
 
 if TYPE_CHECKING:
-    from hubbub_aggregator.intervals import Target
+    from hubbub_aggregator.estimation.intervals import Target
     from hubbub_aggregator.tally import Counts
+
+
+def epsilon_of(metric: CataloguedMetric) -> estimate_pb2.Epsilon:
+    """What a report is charged, and the exact worst case of the contract's integers."""
+    return estimate_pb2.Epsilon(declared=metric.metric.epsilon.decimal, realised=metric.realised)
 
 
 def figures(
@@ -56,14 +61,19 @@ def figures_of(
     Simultaneous intervals and ranks are over these labels.
     """
     # Imported here: scipy is a third of a restart, and devices wait for none of it.
-    from hubbub_aggregator.estimate import estimate
+    from hubbub_aggregator.estimation.estimate import estimate
 
     shares = estimate(support, counts, n, target=target, level=level)
-    # The arrays of an Estimate carry the message's names. A domain may have 65,536 values,
-    # so each array becomes Python's numbers at once.
-    columns: dict[str, list[Any]] = {"value": list(labels), "count": counts.tolist()}
-    columns |= {field.name: getattr(shares, field.name).tolist() for field in fields(shares)}
     return [
-        estimate_pb2.ValueEstimate(**dict(zip(columns, row, strict=True)))
-        for row in zip(*columns.values(), strict=True)
+        estimate_pb2.ValueEstimate(**row)
+        for row in rows_of(shares, value=labels, count=counts.tolist())
     ]
+
+
+def rows_of(figures: Any, **more: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """A row for each place in a dataclass's arrays, which carry a message's names; and `more`."""
+    # A domain may have 65,536 values, so each array becomes Python's numbers at once.
+    arrays = {field.name: getattr(figures, field.name) for field in fields(figures)}
+    columns = more | {name: array.tolist() for name, array in arrays.items()}
+    for row in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, row, strict=True))

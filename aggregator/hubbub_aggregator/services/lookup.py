@@ -30,22 +30,28 @@ def find_metric(catalogue: Catalogue, name: str) -> CataloguedMetric:
 def require_round(metric: CataloguedMetric, number: int) -> int:
     """Raises Refused: NOT_FOUND."""
     if not metric.has_round(number):
-        last = metric.metric.schedule.rounds - 1
         raise Refused(
             grpc.StatusCode.NOT_FOUND,
-            f"metric {metric.metric.name!r} has rounds 0 to {last}, not {number}",
+            f"metric {metric.metric.name!r} has {metric.which_rounds}, not {number}",
         )
     return number
 
 
-def find_value(metric: CataloguedMetric, label: str) -> int:
-    """The place of a value in the domain. Raises Refused: NOT_FOUND, INVALID_ARGUMENT."""
-    domain, name = metric.metric.domain, metric.metric.name
-    if domain.open:
+def require_listed(metric: CataloguedMetric) -> None:
+    """Raises Refused if the metric has an open domain: INVALID_ARGUMENT."""
+    name = metric.metric.name
+    if metric.metric.domain.open:
         raise Refused(
             grpc.StatusCode.INVALID_ARGUMENT,
-            f"metric {name!r} has an open domain: it lists no values, only candidates are decoded",
+            f"metric {name!r} has an open domain, in which there are no sums or differences; ask "
+            f"about single texts: hubbub estimate {name} --candidates FILE",
         )
+
+
+def find_value(metric: CataloguedMetric, label: str) -> int:
+    """The place of a value in the domain. Raises Refused: NOT_FOUND, INVALID_ARGUMENT."""
+    require_listed(metric)
+    domain, name = metric.metric.domain, metric.metric.name
     index = domain.indices.get(label)
     if index is None:
         asked, labels = label[:_LABEL_LENGTH], [known[:_LABEL_LENGTH] for known in domain.labels]

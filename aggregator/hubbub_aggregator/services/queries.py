@@ -1,29 +1,32 @@
 """Weighted sums and differences: what a request asks of whom, and the figures that answer it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import grpc
 import numpy as np
 
+from hubbub.mechanisms import ProjectiveGeometry
 from hubbub.v1 import estimate_pb2
 from hubbub_aggregator.catalogue import CataloguedMetric
 from hubbub_aggregator.refusals import Refused
-from hubbub_aggregator.services.lookup import find_value
+from hubbub_aggregator.services.figures import rows_of
+from hubbub_aggregator.services.lookup import find_value, require_listed
 from hubbub_aggregator.store import Snapshot
 
 if TYPE_CHECKING:
-    from hubbub_aggregator.comparison import Indices
-    from hubbub_aggregator.intervals import Floats, Target
+    from hubbub_aggregator.estimation.comparison import Indices
+    from hubbub_aggregator.estimation.intervals import Floats, Target
 
 # Squares and sums of weights stay far from what a float64 cannot hold.
-MAX_WEIGHT: Final = 1e100
+MAX_WEIGHT: Final = 1e60
 
-# Pairs times cells of one call within a snapshot: some 15 seconds where reports are points of
-# a projective space, 10 µs a cell; elsewhere a thousandth.
-MAX_PAIR_CELLS: Final = 2_000_000
+# Pairs times cells of one call within a snapshot: where reports are points of a projective
+# space some 10 seconds of one core, 20 µs a cell; elsewhere a fraction of a second.
+MAX_POINT_PAIRS: Final = 500_000
+MAX_PAIRS: Final = 2_000_000
 
 Pairs = Sequence[estimate_pb2.ValuePair]
 
@@ -32,13 +35,14 @@ def weights_of(
     metric: CataloguedMetric, weights: Iterable[estimate_pb2.Weight]
 ) -> dict[int, float]:
     """What each value that is named weighs, by its place in the domain. Raises Refused."""
+    require_listed(metric)
     found: dict[int, float] = {}
     for weight in weights:
         index = find_value(metric, weight.value)
         if index in found:
             raise _refused(f"value {weight.value!r} is weighed twice")
         if not (isfinite(weight.weight) and abs(weight.weight) <= MAX_WEIGHT):
-            raise _refused(f"{weight.value!r} weighs {weight.weight}; at most 1e100 is possible")
+            raise _refused(f"{weight.value!r} weighs {weight.weight}; at most 1e60 is possible")
         found[index] = weight.weight
     if not any(found.values()):
         raise _refused("nothing is weighed; name at least one value with a weight that is not 0")
@@ -56,7 +60,7 @@ def query_figures(
     if snapshot is None:
         return {}
     # Imported here, as everywhere in the services: scipy is a third of a restart.
-    from hubbub_aggregator.linear import linear_estimate
+    from hubbub_aggregator.estimation.linear import linear_estimate
 
     mechanism = metric.metric.mechanism
     vector: Floats = np.zeros(mechanism.k)
@@ -82,7 +86,8 @@ def pairs_of(left: CataloguedMetric, right: CataloguedMetric, pairs: Pairs, *, s
         find_value(right, pair.right)
         if same and pair.left == pair.right:
             raise _refused(f"{pair.left!r} is compared with itself; name two values")
-    most = MAX_PAIR_CELLS // left.oracle.cells
+    is_space = isinstance(left.metric.mechanism, ProjectiveGeometry)
+    most = (MAX_POINT_PAIRS if is_space else MAX_PAIRS) // left.oracle.cells
     if same and len(pairs) > most:
         raise _refused(
             f"{most:,} pairs of {left.metric.name!r} can be compared at once, not {len(pairs):,}"
@@ -103,8 +108,8 @@ def differences(
     """One message for each pair; figures only if both sides have a snapshot."""
     if left.snapshot is None or right.snapshot is None:
         return [estimate_pb2.Difference(values=pair) for pair in pairs]
-    from hubbub_aggregator.comparison import Sample
-    from hubbub_aggregator.differences import between, within
+    from hubbub_aggregator.estimation.comparison import Sample
+    from hubbub_aggregator.estimation.differences import between, within
 
     one = Sample(left.metric.metric.mechanism, left.snapshot.tally)
     other = Sample(right.metric.metric.mechanism, right.snapshot.tally)
@@ -116,12 +121,7 @@ def differences(
         found = within(one, *values, target=target, level=level)
     else:
         found = between(one, other, *values, target=target, level=level)
-    columns: dict[str, list[Any]] = {"values": list(pairs)}
-    columns |= {field.name: getattr(found, field.name).tolist() for field in fields(found)}
-    return [
-        estimate_pb2.Difference(**dict(zip(columns, row, strict=True)))
-        for row in zip(*columns.values(), strict=True)
-    ]
+    return [estimate_pb2.Difference(**row) for row in rows_of(found, values=pairs)]
 
 
 def _places(metric: CataloguedMetric, labels: Iterable[str]) -> "Indices":
@@ -129,6 +129,8 @@ def _places(metric: CataloguedMetric, labels: Iterable[str]) -> "Indices":
 
 
 def _require_one_domain(left: CataloguedMetric, right: CataloguedMetric) -> None:
+    for metric in (left, right):
+        require_listed(metric)
     for metric, other in ((left, right), (right, left)):
         missing = set(metric.metric.domain.labels) - set(other.metric.domain.labels)
         if missing:
@@ -136,8 +138,6 @@ def _require_one_domain(left: CataloguedMetric, right: CataloguedMetric) -> None
                 f"{other.metric.name!r} has no {min(missing)!r}, which {metric.metric.name!r} "
                 f"has; name the values to compare"
             )
-        if metric.metric.domain.open:
-            raise _refused(f"metric {metric.metric.name!r} lists no values to compare")
 
 
 def _refused(sentence: str) -> Refused:

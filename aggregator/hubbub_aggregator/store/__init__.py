@@ -7,14 +7,8 @@ from hubbub_aggregator.store.errors import (
     StoreError,
     StoreUnavailable,
 )
-from hubbub_aggregator.store.store import (
-    Batch,
-    Closed,
-    Committed,
-    Published,
-    Snapshot,
-    Store,
-)
+from hubbub_aggregator.store.store import Store
+from hubbub_aggregator.store.types import Batch, Closed, Committed, Published, Snapshot
 
 __all__ = [
     "Batch",

@@ -22,7 +22,7 @@ def blocks(rows: Iterable[Any], n: int, size: int) -> Iterator[NDArray[np.uint8]
         # Later commits are of a later snapshot.
         if counted >= n:
             break
-        if len(row.payloads) != row.n * size:
+        if not isinstance(row.payloads, bytes) or len(row.payloads) != row.n * size:
             raise ValueError(f"not {row.n} payloads of {size} bytes each")
         counted += row.n
         held += len(row.payloads)

@@ -5,7 +5,7 @@ to the tally, their payloads if the metric retains them, and, when it is due, th
 readers see. Nothing here returns a count or a payload that is not in a snapshot.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -24,57 +24,8 @@ from hubbub_aggregator.store.errors import StoreDamaged
 from hubbub_aggregator.store.identity import FileIdentity
 from hubbub_aggregator.store.retention import blocks
 from hubbub_aggregator.store.statements import Statements
-from hubbub_aggregator.tally import Counts, Tally
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Reports of one metric and round, to be counted together."""
-
-    digest: bytes
-    round: int
-    ids: Sequence[bytes]
-    """16 bytes each, n of them."""
-    fold: Callable[[NDArray[np.bool_]], Counts]
-    """From which of the n reports to count, bool of shape (n,), to what they add to the cells."""
-    retain: Callable[[NDArray[np.bool_]], bytes] | None = None
-    """From the same to their payloads, back to back; None: reports are counted and not kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """What a commit did."""
-
-    new: list[NDArray[np.bool_] | None]
-    """For each batch, which reports are counted now for the first time; None: closed round."""
-    published: bool
-    """Whether there is a new snapshot."""
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A fixed state of a round, the only one that readers see."""
-
-    tally: Tally
-    as_of: float
-    """When it was taken, seconds since 1970-01-01 UTC."""
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What readers may know of a round."""
-
-    closed: bool
-    snapshot: Snapshot | None
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """What closing a round came to."""
-
-    n: int
-    closed_now: bool
-    """False: it was closed before."""
+from hubbub_aggregator.store.types import Batch, Closed, Committed, Published, Snapshot
+from hubbub_aggregator.tally import Tally
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,9 @@ class Mechanism(Protocol):
     def randomise(self, value: int, source: Source) -> bytes:
         """Return a fresh payload for a value in [0, k).
 
-        Neither what is drawn nor how long it takes depends on the value.
+        Given the payload, neither how much is drawn nor the steps that are taken depend on
+        the value: whoever sees all three learns no more than from the payload alone. Steps are
+        the interpreter's; how long the processor takes for each is beyond what Python can say.
         """
         ...
 

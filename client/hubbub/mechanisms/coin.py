@@ -1,9 +1,9 @@
 """Exact biased coins: the only place where a probability meets randomness.
 
 A coin comes up 1 when a uniform integer, written as `width` random digits, is less than its
-threshold. For many tosses the leading digit decides nearly always, so one digit a toss is
-drawn first and looked up in a table; only tosses whose digit equals the threshold's draw the
-next one. How many those are follows one law, whatever the device's value.
+threshold. The leading digit decides nearly always, yet all are drawn and compared for every
+toss. To go on only where it is equal would be quicker, but how often that happens says
+something about the faces: beside the report, more than ε allows.
 """
 
 from functools import lru_cache
@@ -14,7 +14,6 @@ from hubbub.randomness import Source
 # Faces are ASCII so that int(faces, 2) packs a vector of them at once.
 ZERO: Final = ord("0")
 ONE: Final = ord("1")
-TIE: Final = ord("=")
 
 
 class Resolution(NamedTuple):
@@ -43,48 +42,46 @@ SHIPPED: Final = Resolution(base=256, width=8)
 class Coin:
     """A coin that comes up 1 with probability exactly threshold/one, 0 ≤ threshold < one."""
 
-    __slots__ = ("_digits", "_tables")
+    __slots__ = ("_digits",)
 
     def __init__(self, threshold: int, resolution: Resolution = SHIPPED) -> None:
         self._digits = resolution.digits(threshold)
-        self._tables = tuple(
-            against(digit, undecided=any(self._digits[place + 1 :]))
-            for place, digit in enumerate(self._digits)
-        )
 
     def toss(self, source: Source) -> bool:
-        """Return one toss; draws all its digits at once, so it takes the same work always."""
+        """Return one toss."""
         # Digit strings of one length order as the numbers they write.
         return source.digits(len(self._digits)) < self._digits
 
     def tosses(self, source: Source, n: int) -> bytearray:
-        """Return n independent tosses, each the character "0" or "1"."""
-        return self.settle(bytearray(source.digits(n)), source)
+        """Return n independent tosses, each the character "0" or "1".
 
-    def settle(self, digits: bytearray, source: Source, place: int = 0) -> bytearray:
-        """Return the tosses whose digits at `place` are these, drawing more only for ties."""
-        faces = digits.translate(self._tables[place])
-        ties = faces.count(TIE)
-        if ties:
-            position = -1
-            for face in self.settle(bytearray(source.digits(ties)), source, place + 1):
-                position = faces.index(TIE, position + 1)
-                faces[position] = face
-        return faces
+        All are compared in one subtraction of large integers, where each has a lane of its
+        own: the same work whatever is drawn.
+        """
+        width = len(self._digits)
+        digits = source.digits(width * n)
+        # A lane is a byte of 1 and the digits. The first digits of all tosses are drawn first,
+        # then the second of all, and so on.
+        draws = bytearray(b"\1" * (n + width * n))
+        for place in range(width):
+            draws[1 + place :: 1 + width] = digits[place * n : (place + 1) * n]
+        difference = _thresholds(self._digits, n) - int.from_bytes(draws, "big")
+        return bytearray(difference.to_bytes(len(draws), "big")[:: 1 + width])
 
 
 @lru_cache(maxsize=256)
 def coin(threshold: int, resolution: Resolution) -> Coin:
-    """The coin of a threshold: made once, for its tables take longer than a toss."""
+    """The coin of a threshold: made once, for its digits take longer than a toss."""
     return Coin(threshold, resolution)
 
 
-@lru_cache(maxsize=512)
-def against(digit: int, *, undecided: bool) -> bytes:
-    """What each random digit says about a toss, against the threshold's digit in its place.
+@lru_cache(maxsize=8)
+def _thresholds(digits: bytes, n: int) -> int:
+    """What n draws are subtracted from: in every lane a byte ONE + 1, and threshold − 1.
 
-    A smaller digit means 1, a larger one 0. An equal one leaves it to the next digits,
-    unless the threshold has only zeros there: then the toss can no longer be less.
+    Less the draw's byte of 1, the byte is ONE; if the draw is not less than the threshold, its
+    digits borrow 1, and the byte is ZERO. Neither is 0, so that no lane borrows from the next
+    and the difference has one length.
     """
-    equal = TIE if undecided else ZERO
-    return bytes([ONE] * digit + [equal] + [ZERO] * (255 - digit))
+    lane = int.from_bytes(bytes([1 + ONE]) + digits, "big") - 1
+    return int.from_bytes(lane.to_bytes(1 + len(digits), "big") * n, "big")

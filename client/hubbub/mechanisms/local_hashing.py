@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from hubbub.exact import Epsilon, threshold
 from hubbub.limits import MAX_BUCKETS
+from hubbub.mechanisms import big_endian
 from hubbub.mechanisms.base import Support
 from hubbub.mechanisms.coin import SHIPPED, Coin, Resolution, coin
 from hubbub.mechanisms.primes import is_prime
@@ -89,7 +90,7 @@ class LocalHashing(NamedTuple):
 
     @property
     def payload_size(self) -> int:
-        return ((self.reports - 1).bit_length() + 7) // 8
+        return big_endian.size(self.reports)
 
     def bucket(self, seed: int, value: int) -> int:
         """Where a value in [0, P) falls under the seed (aP + b)P + c."""
@@ -103,14 +104,11 @@ class LocalHashing(NamedTuple):
         lies = not self._coin.toss(source)
         lie = lies * (1 + source.below(self.buckets - 1))
         report = seed * self.buckets + (self.bucket(seed, value) + lie) % self.buckets
-        return report.to_bytes(self.payload_size, "big")
+        return big_endian.pack(report, self.reports)
 
     def read(self, payload: bytes) -> tuple[int, int]:
         """The seed and the bucket of a payload. Raises ValueError if it is none."""
-        report = int.from_bytes(payload, "big")
-        if len(payload) != self.payload_size or report >= self.reports:
-            raise ValueError("not a seed and a bucket")
-        return divmod(report, self.buckets)
+        return divmod(big_endian.unpack(payload, self.reports), self.buckets)
 
     def supported(self, payload: bytes) -> list[int]:
         seed, bucket = self.read(payload)

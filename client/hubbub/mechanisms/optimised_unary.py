@@ -56,12 +56,11 @@ class OptimisedUnary(NamedTuple):
         return bit_vector.size(self.k)
 
     def randomise(self, value: int, source: Source) -> bytes:
-        # One digit more than values: the last is the own bit's, and fair because the base is
-        # even. The toss that the others' coin made in its place is overwritten.
-        digits = bytearray(source.digits(self.k + 1))
-        own = ZERO + 2 * digits.pop() // self.resolution.base
-        faces = self._others.settle(digits, source)
-        faces[self.k - 1 - value] = own
+        faces = self._others.tosses(source, self.k)
+        # The own bit takes the place of the others' toss. One digit makes it fair, because the
+        # base is even.
+        (digit,) = source.digits(1)
+        faces[self.k - 1 - value] = ZERO + 2 * digit // self.resolution.base
         return bit_vector.pack(faces, self.k)
 
     def supported(self, payload: bytes) -> list[int]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from hubbub.exact import Epsilon, threshold
 from hubbub.limits import MAX_CELLS
+from hubbub.mechanisms import big_endian
 from hubbub.mechanisms.base import Support
 from hubbub.mechanisms.coin import SHIPPED, Coin, Resolution, coin
 from hubbub.mechanisms.primes import is_prime
@@ -89,21 +90,23 @@ class ProjectiveGeometry(NamedTuple):
 
     @property
     def payload_size(self) -> int:
-        return ((self.cells - 1).bit_length() + 7) // 8
+        return big_endian.size(self.cells)
 
     def randomise(self, value: int, source: Source) -> bytes:
         field, free = self.field, self.dimensions - 1
-        # What is drawn is a vector whose product with the value's is 0, but not the origin, or
-        # is 1. A point has field − 1 vectors of the first kind, or one of the second. One
-        # coordinate follows from the product and the others, drawn for either case.
+        # What is drawn is a vector: any whose product with the value's is 0, but not the origin;
+        # or any whose product is not. Either way a point has field − 1 of them, all alike: by
+        # what its vector is scaled says nothing, not even beside the point. One coordinate
+        # follows from the product and the others, drawn for either case.
         outside = not self._coin.toss(source)
         rest = (1 + source.below(field**free - 1), source.below(field**free))[outside]
+        product = outside * (1 + source.below(field - 1))
         point, leading = self._coordinates(value)
         report = [rest // field**place % field for place in range(free)]
         report.insert(leading, 0)
         others = sum(map(int.__mul__, point, report))
-        report[leading] = (outside - others) % field
-        return self._index(report).to_bytes(self.payload_size, "big")
+        report[leading] = (product - others) % field
+        return big_endian.pack(self._index(report), self.cells)
 
     def _coordinates(self, index: int) -> tuple[list[int], int]:
         """A point's vector, last coordinate first, and the place of its leading 1.
@@ -128,10 +131,7 @@ class ProjectiveGeometry(NamedTuple):
         return number - int(self.field**leading) + points(self.field, leading)
 
     def supported(self, payload: bytes) -> list[int]:
-        index = int.from_bytes(payload, "big")
-        if len(payload) != self.payload_size or index >= self.cells:
-            raise ValueError("not the index of a point")
-        report, _ = self._coordinates(index)
+        report, _ = self._coordinates(big_endian.unpack(payload, self.cells))
         # Products with the points that have each leading place, from those with all vectors of
         # the places below it.
         products, below = list[int](), [0]

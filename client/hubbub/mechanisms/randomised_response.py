@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from hubbub.exact import Epsilon, threshold
+from hubbub.mechanisms import big_endian
 from hubbub.mechanisms.base import Support
 from hubbub.mechanisms.coin import SHIPPED, Coin, Resolution, coin
 from hubbub.randomness import Source
@@ -52,17 +53,14 @@ class RandomisedResponse(NamedTuple):
 
     @property
     def payload_size(self) -> int:
-        return ((self.k - 1).bit_length() + 7) // 8
+        return big_endian.size(self.k)
 
     def randomise(self, value: int, source: Source) -> bytes:
         # The lie is always drawn and then counts for 0 or 1 times, so that truth and lie
         # take the same steps.
         lies = not self._coin.toss(source)
         report = (value + lies * (1 + source.below(self.k - 1))) % self.k
-        return report.to_bytes(self.payload_size, "big")
+        return big_endian.pack(report, self.k)
 
     def supported(self, payload: bytes) -> list[int]:
-        value = int.from_bytes(payload, "big")
-        if len(payload) != self.payload_size or value >= self.k:
-            raise ValueError("not the index of a value")
-        return [value]
+        return [big_endian.unpack(payload, self.k)]

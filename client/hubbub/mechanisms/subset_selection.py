@@ -11,16 +11,19 @@ from math import comb
 from typing import Final, NamedTuple
 
 from hubbub.exact import Epsilon, threshold
-from hubbub.mechanisms import bit_vector
+from hubbub.mechanisms import big_endian, bit_vector
 from hubbub.mechanisms.base import Support
-from hubbub.mechanisms.coin import ONE, SHIPPED, TIE, ZERO, Coin, Resolution, against, coin
+from hubbub.mechanisms.coin import ONE, SHIPPED, ZERO, Coin, Resolution, coin
 from hubbub.randomness import Source
 
 # A set is sent as its rank among all sets of its size if a rank fits 8 bytes.
 MOST_RANKS: Final = 1 << 64
-# More members, and as many values left out, have more sets than that: C(2s, s) ≥ 2^s.
+# A larger set of up to half the values has more ranks than that: C(2s, s) ≥ 2^s. One of more
+# than half is never better than its opposite number, and is not worth a table of all its ranks.
 _MOST_RANKED: Final = 64
 
+# Of a value whose digit does not tell whether it is taken.
+_TIE: Final = ord("=")
 _DIGITS: Final = bytes(range(256))
 
 
@@ -76,9 +79,7 @@ class SubsetSelection(NamedTuple):
 
     @property
     def payload_size(self) -> int:
-        if self.ranks is None:
-            return bit_vector.size(self.k)
-        return ((self.ranks - 1).bit_length() + 7) // 8
+        return bit_vector.size(self.k) if self.ranks is None else big_endian.size(self.ranks)
 
     def randomise(self, value: int, source: Source) -> bytes:
         # Always `size` others, of which the last gives way if the value comes in: neither what
@@ -93,7 +94,7 @@ class SubsetSelection(NamedTuple):
             return bit_vector.pack(faces, self.k)
         members = enumerate(_positions(faces[::-1], ONE), 1)
         rank = sum(comb(member, place) for place, member in members)
-        return rank.to_bytes(self.payload_size, "big")
+        return big_endian.pack(rank, self.ranks)
 
     def _others(self, source: Source) -> tuple[bytearray, int]:
         """Faces of the k − 1 other values: "1" for a uniform set of `size`; and the last of it.
@@ -104,8 +105,8 @@ class SubsetSelection(NamedTuple):
         """
         digits = source.digits(self.k - 1)
         digit, lots = _cut(digits, self.size, source.base)
-        faces = bytearray(digits).translate(against(digit, undecided=True))
-        tied, last = _positions(faces, TIE), 0
+        faces = bytearray(digits).translate(_taken_up_to(digit))
+        tied, last = _positions(faces, _TIE), 0
         for _ in range(lots):
             lot = source.below(len(tied))
             last, tied[lot] = tied[lot], tied[-1]
@@ -119,10 +120,7 @@ class SubsetSelection(NamedTuple):
             if len(values) != self.size:
                 raise ValueError(f"not a set of {self.size} values")
             return values
-        rank = int.from_bytes(payload, "big")
-        if len(payload) != self.payload_size or rank >= self.ranks:
-            raise ValueError("not the rank of a set")
-        return self._unranked(rank)
+        return self._unranked(big_endian.unpack(payload, self.ranks))
 
     def _unranked(self, rank: int) -> list[int]:
         """The set of a rank: in the combinatorial number system, C(v₁, 1) + C(v₂, 2) + …"""
@@ -151,6 +149,12 @@ def _cut(digits: bytes, wanted: int, base: int) -> tuple[int, int]:
     return low, wanted
 
 
+@lru_cache(maxsize=256)
+def _taken_up_to(digit: int) -> bytes:
+    """What each digit says about its value: "1" if it is lower, "0" if higher, "=" if equal."""
+    return bytes([ONE] * digit + [_TIE] + [ZERO] * (255 - digit))
+
+
 def _positions(faces: bytearray, face: int) -> list[int]:
     """Where a face is, ascending."""
     found: list[int] = []
@@ -164,4 +168,4 @@ def _positions(faces: bytearray, face: int) -> list[int]:
 @lru_cache(maxsize=256)
 def _sets(k: int, size: int) -> int:
     """How many sets there are; or, where that is far beyond all ranks, some number that is too."""
-    return comb(k, size) if min(size, k - size) <= _MOST_RANKED else MOST_RANKS + 1
+    return comb(k, size) if size <= _MOST_RANKED else MOST_RANKS + 1

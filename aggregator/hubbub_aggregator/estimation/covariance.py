@@ -14,7 +14,7 @@ Everything here is about fixed data, "respondents"; a population adds the spread
 """
 
 from fractions import Fraction
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from hubbub.mechanisms import (
     Support,
     SymmetricUnary,
 )
-from hubbub_aggregator.intervals import Floats, Target
+from hubbub_aggregator.estimation.intervals import Floats, Target, as_share
 from hubbub_aggregator.oracles.hyperplanes import hyperplane_sums
 from hubbub_aggregator.tally import Counts, Tally
 
@@ -72,6 +72,14 @@ class Moments(Protocol):
         """How far one hostile report moves n · Σ w f̂, at most."""
         ...
 
+    def rarer(self, weights: Floats) -> float:
+        """Which share of the reports is of the rarer kind, whatever the devices' values.
+
+        What makes a sum as good as normal: the more, the fewer reports do. Of a single value
+        it is min(q, 1 − p) or near it.
+        """
+        ...
+
 
 class PairMoments(NamedTuple):
     """Of a mechanism that treats every pair of values alike.
@@ -109,8 +117,7 @@ class PairMoments(NamedTuple):
         )
 
     def shares(self, tally: Tally) -> Floats:
-        p, q = self.support
-        return (tally.cells / tally.n - float(q)) / float(p - q)
+        return as_share(self.support, tally.cells / tally.n)
 
     def weights(self, weights: Floats) -> Floats:
         return weights
@@ -137,6 +144,10 @@ class PairMoments(NamedTuple):
             span = ascending[-self.size :].sum() - ascending[: self.size].sum()
         return float(span) / float(self.support.p - self.support.q)
 
+    def rarer(self, weights: Floats) -> float:
+        # Sums of several values are closer to normal than each of them.
+        return float(min(self.support.q, 1 - self.support.p))
+
 
 class HyperplaneMoments(NamedTuple):
     """Projective geometry: which values a report supports together depends on their lines.
@@ -147,8 +158,7 @@ class HyperplaneMoments(NamedTuple):
     mechanism: ProjectiveGeometry
 
     def shares(self, tally: Tally) -> Floats:
-        p, q = self.mechanism.support
-        return (self._sums(tally.cells) / tally.n - float(q)) / float(p - q)
+        return as_share(self.mechanism.support, self._sums(tally.cells) / tally.n)
 
     def weights(self, weights: Floats) -> Floats:
         return np.pad(weights, (0, self.mechanism.cells - len(weights)))
@@ -169,6 +179,19 @@ class HyperplaneMoments(NamedTuple):
 
     def reach(self, weights: Floats) -> float:
         return float(np.ptp(self._scores(weights)))
+
+    def rarer(self, weights: Floats) -> float:
+        # Values may lie so that their scores cancel at nearly all points, and the sum hangs on
+        # how often a few are reported: half of all values, on one side of a hyperplane. Squared
+        # squares over fourth powers tell. Of a coin that is q if q is small, and 1 if it is fair:
+        # half of it is never more than min(q, 1 − q). And of the reports K · `far` are spread
+        # over all points alike, whatever the devices' values; the rest may be of one mind.
+        scores = self._scores(weights)
+        squares = (scores - scores.mean()) ** 2
+        _, far = self._reported
+        fourth = float(np.mean(squares**2))
+        spread_out = self.mechanism.cells * far
+        return spread_out * float(squares.mean()) ** 2 / fourth / 2 if fourth else 1.0
 
     def _scores(self, weights: Floats) -> Floats:
         """What a report of each point adds to n · Σ w f̂."""
@@ -245,6 +268,15 @@ class Spread(NamedTuple):
     """How Var(θ̂) grows with θ, if the shares change as they do when noise moves θ̂."""
     influence: float
     """How far one hostile report moves θ̂, at most."""
+    greatest: float
+    """What Var(θ̂) is for the crowd whose reports vary most."""
+    rarer: float
+    """How many reports are of the rarer kind: few, and θ̂ is not as good as normal."""
+
+
+# A variance this small, beside the largest weight's own square, is what rounding left of 0: a sum
+# over all values is 1 to the last report where every report supports as many.
+_ROUNDING: Final = 1e-12
 
 
 def spread(mechanism: Mechanism, tally: Tally, weights: Floats) -> Spread:
@@ -257,10 +289,20 @@ def spread(mechanism: Mechanism, tally: Tally, weights: Floats) -> Spread:
     shares, padded = moments.shares(tally), moments.weights(weights)
     covariance, plane = moments.covariance(shares, padded), moments.variance(padded)
     variance = max(plane.at(shares), _least(mechanism, plane))
+    span = float(mechanism.support.p - mechanism.support.q)
+    if variance < _ROUNDING * (float(np.abs(weights).max()) / span) ** 2:
+        variance = 0.0
     slope = float(plane.slopes @ covariance) / variance if variance else 0.0
     k = mechanism.k
-    reach = moments.reach(padded) / n
-    return Spread(shares[:k], covariance[:k] / n, variance / n, slope / n, reach)
+    return Spread(
+        shares=shares[:k],
+        covariance=covariance[:k] / n,
+        variance=variance / n,
+        slope=slope / n,
+        influence=moments.reach(padded) / n,
+        greatest=max(0.0, plane.constant + float(plane.slopes[:k].max())) / n,
+        rarer=n * moments.rarer(padded),
+    )
 
 
 def _least(mechanism: Mechanism, plane: Plane) -> float:

@@ -21,10 +21,10 @@ from hubbub.mechanisms import (
     Support,
     SymmetricUnary,
 )
-from hubbub_aggregator.choice import ANY, Aim, explain, least_variance, ranked, variance_at
-from hubbub_aggregator.intervals import Interval, one_value, simultaneous
+from hubbub_aggregator.estimation.intervals import Interval, one_value, simultaneous
 from hubbub_aggregator.oracles import oracle_for
-from hubbub_aggregator.power import detectable
+from hubbub_aggregator.planning.choice import ANY, Aim, explain, least_variance, ranked, variance_at
+from hubbub_aggregator.planning.power import detectable
 
 # What a tally can count to.
 _MOST_REPORTS: Final = 2**63 - 1
@@ -62,7 +62,7 @@ class Prospect:
     influence: float
     """How far one hostile report moves an estimate."""
     to_bound: float
-    """n · Var of a value that nobody has, over the least that any mechanism can have."""
+    """n · Var of a value that nobody has, over the least that any mechanism can have for all."""
     to_bound_l2: float
     """The sum of the variances of all values, over its own least."""
     work: Work
@@ -118,6 +118,8 @@ def plan(
 ) -> Plan:
     """Plan a metric of `values` answers in [2, 65,536] with ε ≤ 8, and `reports` ≥ 1.
 
+    For an open domain `values` is the number of candidates that will be asked about, and local
+    hashing the only prospect; its reports have 24 bytes there, whatever is said here.
     `level` and `wanted`, a half-width, are in (0, 1). Raises NothingFits.
     """
     ranking = ranked(values, epsilon, aim)

@@ -2,7 +2,7 @@
 
 With p and q a mechanism's support and f a value's share, the expected share of reports that
 support the value, here its *rate*, is σ = q + f(p − q). Every interval below is one for σ,
-given count/n; `shares` maps it to f. Nothing is clipped: a share may come out below 0 or
+given count/n; `as_shares` maps it to f. Nothing is clipped: a share may come out below 0 or
 above 1, and cutting that off would hide how much of the interval is noise.
 
     score, respondents   (count/n − σ)² = z²/n · (f p(1 − p) + (1 − f) q(1 − q))
@@ -44,6 +44,16 @@ def rarer(support: Support, n: int) -> float:
     return float(n * min(support.q, 1 - support.p))
 
 
+def require_range(target: str, level: float, n: int) -> None:
+    """Raise ValueError if one of them is nothing that can be estimated."""
+    if target not in ("respondents", "population"):
+        raise ValueError(f"the target is respondents or population, not {target!r}")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be in (0, 1), not {level}")
+    if n < 1:
+        raise ValueError(f"an estimate needs at least one report, not n = {n}")
+
+
 def normal_quantile(level: float) -> float:
     """How many standard deviations around its mean hold a normal variable at this level."""
     return -float(ndtri((1 - level) / 2))
@@ -73,7 +83,7 @@ def one_value(
             rates = wilson_rates(counts, n, z)
         else:
             rates = respondent_rates(support, counts, n, z)
-    return shares(support, rates)
+    return as_shares(support, rates)
 
 
 def simultaneous(
@@ -88,7 +98,7 @@ def simultaneous(
     """
     # 1 − level^(1/k) without losing it in the subtraction: k may be 65,536.
     miss = -np.expm1(log(level) / len(counts))
-    return shares(support, exact_rates(counts, n, float(miss) / 2))
+    return as_shares(support, exact_rates(counts, n, float(miss) / 2))
 
 
 def respondent_rates(support: Support, counts: Counts | Floats, n: int, z: float) -> Interval:
@@ -162,7 +172,12 @@ def exact_rates(counts: Counts | Floats, n: int, tail: float) -> Interval:
     return Interval(low[where], high[where])
 
 
-def shares(support: Support, rates: Interval) -> Interval:
-    """Map rates to the shares they stand for: f = (σ − q)/(p − q)."""
-    q, span = float(support.q), float(support.p - support.q)
-    return Interval((rates.low - q) / span, (rates.high - q) / span)
+def as_share(support: Support, rate: Floats) -> Floats:
+    """The shares that rates stand for: f = (σ − q)/(p − q). Of count/n, unbiased estimates."""
+    # Subtracted exactly: p − q may be as small as 1e-12.
+    return (rate - float(support.q)) / float(support.p - support.q)
+
+
+def as_shares(support: Support, rates: Interval) -> Interval:
+    """An interval for shares, from one for rates."""
+    return Interval(as_share(support, rates.low), as_share(support, rates.high))

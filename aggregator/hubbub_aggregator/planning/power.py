@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from hubbub.mechanisms import Support
-from hubbub_aggregator.intervals import Floats, simultaneous
+from hubbub_aggregator.estimation.intervals import Floats, simultaneous
 
 # How sure a plan wants to be that a share which is there comes out as distinguishable.
 POWER: Final = 0.8

@@ -10,7 +10,7 @@ population they are two independent samples of it, also where the same devices a
                    would just reach 0; adjusted by Holm (1979) for all that were compared
     simultaneous   exact intervals of both shares at Šidák's level, put together: their half
                    widths as the sides of a triangle (Zou and Donner 2008, "MOVER"), or where
-                   reports are too few for that, end to end
+                   reports are too few for that, end to end; of a single difference, its own
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, ndtr
 
-from hubbub_aggregator.comparison import (
+from hubbub_aggregator.estimation.comparison import (
     Compared,
     Indices,
     Sample,
@@ -29,15 +29,16 @@ from hubbub_aggregator.comparison import (
     compared_between,
     compared_within,
 )
-from hubbub_aggregator.intervals import (
+from hubbub_aggregator.estimation.intervals import (
     SCORE_FROM,
     Floats,
     Interval,
     Target,
+    as_shares,
     exact_rates,
     normal_quantile,
+    require_range,
     score,
-    shares,
 )
 
 # Putting two half widths together as sides of a triangle leans on the normal law as far out
@@ -61,7 +62,7 @@ class Differences:
     """Interval for this difference alone."""
     simultaneous_low: Floats
     simultaneous_high: Floats
-    """Intervals that cover all m differences at once."""
+    """Intervals that cover all m differences at once; with m = 1 the same as above."""
     p_value: Floats
     """Of "no difference": two-sided, for this one alone."""
     adjusted_p_value: Floats
@@ -78,7 +79,11 @@ def within(
     target: Target = "respondents",
     level: float = 0.95,
 ) -> Differences:
-    """Compare values of one snapshot in pairs; in a pair they differ. Takes O(mk)."""
+    """Compare values of one snapshot in pairs; in a pair they differ. Takes O(mk).
+
+    Raises ValueError for a target or level out of range, or without a report.
+    """
+    require_range(target, level, sample.tally.n)
     return _figures(compared_within(sample, (left, right), target), level)
 
 
@@ -91,20 +96,20 @@ def between(
     target: Target = "respondents",
     level: float = 0.95,
 ) -> Differences:
-    """Compare values of two snapshots, that share no report, in pairs."""
+    """Compare values of two snapshots, that share no report, in pairs. Raises as `within`."""
+    require_range(target, level, min(left.tally.n, right.tally.n))
     values = left_values, right_values
     return _figures(compared_between(left, right, values, target), level)
 
 
 def _figures(compared: Compared, level: float) -> Differences:
-    if not 0 < level < 1:
-        raise ValueError(f"level must be in (0, 1), not {level}")
     if compared.rarer < SCORE_FROM:
         alone, p_values = _end_to_end(compared, 1 - level), _exact_p_values(compared)
     else:
         alone = score(compared.estimate, compared.variance, normal_quantile(level))
         p_values = _score_p_values(compared)
-    together = _simultaneous(compared, level)
+    # One difference is judged by its own interval, and so agrees with its p-value.
+    together = alone if len(p_values) == 1 else _simultaneous(compared, level)
     return Differences(
         estimate=compared.estimate,
         std_error=compared.std_error,
@@ -141,7 +146,7 @@ def _end_to_end(compared: Compared, miss: float) -> Interval:
 
 
 def _exact(side: Side, tail: float) -> Interval:
-    return shares(side.support, exact_rates(side.counts, side.n, tail))
+    return as_shares(side.support, exact_rates(side.counts, side.n, tail))
 
 
 def _score_p_values(compared: Compared) -> Floats:

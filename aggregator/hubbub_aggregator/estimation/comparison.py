@@ -6,10 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms import Mechanism, Support
-from hubbub_aggregator.covariance import spread
-from hubbub_aggregator.estimate import estimated_variance
-from hubbub_aggregator.intervals import Floats, Target, Variance, rarer, share_variance
-from hubbub_aggregator.linear import along, std_error
+from hubbub_aggregator.estimation.covariance import spread
+from hubbub_aggregator.estimation.estimate import estimated_variance
+from hubbub_aggregator.estimation.intervals import (
+    Floats,
+    Target,
+    Variance,
+    as_share,
+    rarer,
+    share_variance,
+)
+from hubbub_aggregator.estimation.linear import along, std_error
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.tally import Counts, Tally
 
@@ -34,8 +41,7 @@ class Side(NamedTuple):
 
     @property
     def shares(self) -> Floats:
-        p, q = self.support
-        return (self.counts / self.n - float(q)) / float(p - q)
+        return as_share(self.support, self.counts / self.n)
 
     @property
     def possible(self) -> tuple[float, float]:

@@ -8,25 +8,32 @@ noise changes them, along f̂ + t · Cov(f̂, θ̂)/Var(θ̂).
 """
 
 from dataclasses import dataclass
+from math import log, sqrt
+from typing import Final
 
 import numpy as np
 
 from hubbub.mechanisms import Mechanism
-from hubbub_aggregator.covariance import Spread, spread
-from hubbub_aggregator.intervals import (
+from hubbub_aggregator.estimation.covariance import Spread, spread
+from hubbub_aggregator.estimation.intervals import (
     SCORE_FROM,
     Floats,
     Interval,
     Target,
     Variance,
+    as_shares,
     exact_rates,
     normal_quantile,
     rarer,
+    require_range,
     score,
-    shares,
 )
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.tally import Tally
+
+# Where reports are few, the exact intervals of so many values are joined; of more, that would be
+# wider than what holds for every sum.
+_JOINED: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +62,25 @@ def linear_estimate(
 
     `tally`: at least one report. `weights`: one for each value, finite, float64 of shape (k,).
     Raises ValueError for anything else. With too few reports for a score interval (x < 10, as
-    for one value) the ends are sums of exact ones: of each of the m values that weigh, at level
-    1 − (1 − level)/m, so that the sum is covered more often than `level` says.
+    for one value; of a sum in a projective space x is its own) the interval is one that holds
+    for any number, and covers more often than `level` says.
     """
-    _check(mechanism, tally, weights, target, level)
+    require_range(target, level, tally.n)
+    if weights.shape != (mechanism.k,) or not np.isfinite(weights).all():
+        raise ValueError(f"weights must be finite, one for each of the {mechanism.k:,} values")
     noise = spread(mechanism, tally, weights)
     estimate = float(weights @ noise.shares)
-    if rarer(mechanism.support, tally.n) < SCORE_FROM:
-        ends = _exact(mechanism, tally, weights, level)
-    else:
+    weighing = np.count_nonzero(weights)
+    # Of one value it is the very interval that it has alone.
+    x = noise.rarer if weighing > 1 else rarer(mechanism.support, tally.n)
+    if x >= SCORE_FROM:
         around = along(noise, weights, tally.n, target)
         ends = score(estimate, around, normal_quantile(level))
+    elif weighing <= _JOINED:
+        ends = _exact(mechanism, tally, weights, level)
+    else:
+        reach = _bernstein(noise, weights, tally.n, target, level)
+        ends = Interval(np.array(estimate - reach), np.array(estimate + reach))
     return LinearEstimate(
         estimate=estimate,
         std_error=std_error(noise, weights, tally.n, target),
@@ -101,22 +116,24 @@ def _sampling(noise: Spread, weights: Floats) -> float:
 
 
 def _exact(mechanism: Mechanism, tally: Tally, weights: Floats, level: float) -> Interval:
-    """The sums of exact intervals' ends; of nothing, 0."""
+    """The sums of exact intervals' ends, each at level 1 − (1 − level)/m; of nothing, 0."""
     weighing = np.flatnonzero(weights)
     miss = (1 - level) / max(1, len(weighing))
     counts = oracle_for(mechanism).supports(tally.cells)[weighing]
-    ends = shares(mechanism.support, exact_rates(counts, tally.n, miss / 2))
+    ends = as_shares(mechanism.support, exact_rates(counts, tally.n, miss / 2))
     low, high = weights[weighing] * ends.low, weights[weighing] * ends.high
     return Interval(np.minimum(low, high).sum(), np.maximum(low, high).sum())
 
 
-def _check(mechanism: Mechanism, tally: Tally, weights: Floats, target: str, level: float) -> None:
-    """Raise ValueError if an argument of `linear_estimate` is out of range."""
-    if target not in ("respondents", "population"):
-        raise ValueError(f"the target is respondents or population, not {target!r}")
-    if not 0 < level < 1:
-        raise ValueError(f"level must be in (0, 1), not {level}")
-    if tally.n < 1:
-        raise ValueError(f"an estimate needs at least one report, not n = {tally.n}")
-    if weights.shape != (mechanism.k,) or not np.isfinite(weights).all():
-        raise ValueError(f"weights must be finite, one for each of the {mechanism.k:,} values")
+def _bernstein(noise: Spread, weights: Floats, n: int, target: Target, level: float) -> float:
+    """How far a sum may lie from the truth by Bernstein's inequality (1927), for every n.
+
+    Nothing estimated goes in: the variance is that of the crowd for which it is greatest.
+    """
+    nats = log(2 / (1 - level))
+    variance = noise.greatest
+    if target == "population":
+        # A sample of weights varies most if one half is the lowest, the other the highest.
+        variance += float(np.ptp(weights)) ** 2 / 4 / n
+    third = nats * noise.influence / 3
+    return third + sqrt(third**2 + 2 * nats * variance)

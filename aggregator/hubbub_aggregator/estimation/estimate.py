@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms import Support
-from hubbub_aggregator.intervals import Floats, Interval, Target, one_value, simultaneous
+from hubbub_aggregator.estimation.intervals import (
+    Floats,
+    Interval,
+    Target,
+    as_share,
+    one_value,
+    require_range,
+    simultaneous,
+)
 from hubbub_aggregator.tally import Counts
 
 Ranks = NDArray[np.int64]
@@ -55,15 +63,13 @@ def estimate(
     `counts`: in [0, n], shape (k,); `n`: reports, at least 1; `level`: probability
     in (0, 1) that an interval covers. Raises ValueError if one of them is something else.
     """
-    _check(counts, n, target, level)
-    p, q = support
-    span = float(p - q)  # subtracted exactly: it may be as small as 1e-12
-    estimates = (counts / n - float(q)) / span
+    require_range(target, level, n)
+    _require_counts(counts, n)
     alone = one_value(support, counts, n, target, level)
     together = simultaneous(support, counts, n, level)
     rank_low, rank_high = ranks(together)
     return Estimate(
-        estimate=estimates,
+        estimate=as_share(support, counts / n),
         std_error=np.sqrt(estimated_variance(support, counts, n, target)),
         low=alone.low,
         high=alone.high,
@@ -72,7 +78,7 @@ def estimate(
         distinguishable=together.low > 0,
         rank_low=rank_low,
         rank_high=rank_high,
-        influence=np.full(len(counts), 1 / (n * span)),
+        influence=np.full(len(counts), 1 / (n * float(support.p - support.q))),
     )
 
 
@@ -101,19 +107,12 @@ def estimated_variance(support: Support, counts: Counts, n: int, target: Target)
     noise = float(1 - p - q) * observed + float(p * q)
     variance = noise / (n * float(p - q) ** 2)
     if target == "population":
-        share = np.clip((observed - float(q)) / float(p - q), 0, 1)
+        share = np.clip(as_share(support, observed), 0, 1)
         variance = variance + share * (1 - share) / n
     return variance
 
 
-def _check(counts: Counts, n: int, target: str, level: float) -> None:
-    """Raise ValueError if an argument of `estimate` is out of range."""
-    if target not in ("respondents", "population"):
-        raise ValueError(f"the target is respondents or population, not {target!r}")
-    if not 0 < level < 1:
-        raise ValueError(f"level must be in (0, 1), not {level}")
-    if n < 1:
-        raise ValueError(f"an estimate needs at least one report, not n = {n}")
+def _require_counts(counts: Counts, n: int) -> None:
     if counts.ndim != 1 or not counts.size or counts.dtype != np.int64:
         raise ValueError(
             f"counts must be int64, one for each value, not {counts.dtype} of shape {counts.shape}"

@@ -1,0 +1,9 @@
+"""From counts to figures: what a tally says, and how sure it is. Pure functions of numbers.
+
+intervals     what a share may be, given how many reports support it
+estimate      every value's share, with intervals and ranks
+covariance    how the estimates of one crowd vary together
+linear        weighted sums of shares, such as a mean
+comparison    two sides of comparisons, and how they vary together
+differences   differences of shares, with intervals and p-values
+"""

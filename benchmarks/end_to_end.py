@@ -17,7 +17,7 @@ from pathlib import Path
 
 import grpc
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.sealing import seal
 from hubbub.transport import GrpcTransport
 from hubbub.v1 import report_pb2, report_pb2_grpc

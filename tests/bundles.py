@@ -9,15 +9,17 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from hubbub.contract import SIGNATURE_CONTEXT, Bundle, Metric, SealingKey
+from hubbub.bundle import SIGNATURE_CONTEXT, Bundle, SealingKey
+from hubbub.contract import Metric
 from hubbub.exact import Epsilon
-from hubbub.mechanisms import Mechanism
+from hubbub.mechanisms import MEMOISED, Mechanism
 from hubbub.mechanisms.local_hashing import OPEN_PRIME
 from hubbub.randomness import SYSTEM
 from hubbub.sealing import seal
 from hubbub.v1 import contract_pb2, report_pb2
 from hubbub_aggregator import keys as keys_folder
 from hubbub_aggregator.planning.choice import best, most_accurate
+from tests.calibrated import memoised
 
 
 def make_metric(
@@ -31,6 +33,8 @@ def make_metric(
     starts: int = 0,
     ends: int = 0,
     periodic: tuple[int, int, int] | None = None,
+    join: int = 0,
+    permanent: str = "",
     other: str = "",
     absent: str = "",
     open: bool = False,
@@ -38,12 +42,15 @@ def make_metric(
 ) -> bytes:
     """One metric's contract; `periodic` is (every, rounds, grace) in place of one round.
 
-    An open one has no values, whatever `values` says.
+    An open one has no values, whatever `values` says. A memoised mechanism may be named, and
+    then takes `permanent` for ε∞; local hashing has two cells.
     """
     declared = Epsilon.parse(epsilon)
     values = () if open else values
     k = OPEN_PRIME if open else len(values) + bool(other) + bool(absent)
-    if isinstance(mechanism, str):
+    if isinstance(mechanism, str) and mechanism in MEMOISED:
+        mechanism = memoised(mechanism, k, permanent=permanent, epsilon=epsilon)
+    elif isinstance(mechanism, str):
         mechanism = (
             most_accurate(k, declared) if mechanism == "auto" else best(mechanism, k, declared)
         )
@@ -53,7 +60,8 @@ def make_metric(
         schedule.once.SetInParent()
     else:
         every, rounds, grace = periodic
-        schedule.periodic.CopyFrom(contract_pb2.Periodic(every=every, rounds=rounds, grace=grace))
+        form = contract_pb2.Periodic(every=every, rounds=rounds, grace=grace, join=join)
+        schedule.periodic.CopyFrom(form)
     parameters: Any = {mechanism.name.replace("-", "_"): mechanism.parameters}
     message = contract_pb2.Metric(
         name=name,
@@ -63,6 +71,7 @@ def make_metric(
         domain=contract_pb2.Domain(values=values, other=other, absent=absent, open=open),
         schedule=schedule,
         retain=retain or open,
+        permanent=permanent,
         **parameters,
     )
     return message.SerializeToString(deterministic=True)

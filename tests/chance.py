@@ -13,7 +13,8 @@ from hubbub.mechanisms import (
     SubsetSelection,
     SymmetricUnary,
 )
-from tests import laws
+from hubbub.spread import ONCE_WITHIN
+from tests import payloads
 from tests.calibrated import calibrated
 from tests.devices import Paced
 
@@ -32,7 +33,7 @@ class Tape(Paced):
         return answer
 
     def below(self, n: int) -> int:
-        if 1_000 < n < 1 << 40:  # a pause; a seed is drawn out of far more
+        if ONCE_WITHIN < n < 1 << 40:  # when it leaves; a seed is drawn out of far more
             return super().below(n)
         answer = self.answers.pop(0)
         assert isinstance(answer, int)
@@ -74,7 +75,7 @@ def tape_for(mechanism: Mechanism, value: int, target: int) -> list[bytes | int]
         case ProjectiveGeometry():
             tape = _projective_tape(mechanism, value, target)
         case LocalHashing():
-            true = laws.bucket(seed_of(mechanism), value, mechanism.buckets, mechanism.prime)
+            true = payloads.bucket(seed_of(mechanism), value, mechanism.buckets, mechanism.prime)
             seed = seed_of(mechanism)[1] * mechanism.prime
             tape = [seed, *_response_tape(mechanism.buckets, true, target % mechanism.buckets)]
         case _:
@@ -93,7 +94,7 @@ def _tosses(k: int, bits: int) -> bytes:
 
 def _subset_tape(mechanism: SubsetSelection, value: int, target: int) -> list[bytes | int]:
     k = mechanism.k
-    members = {*laws.subsets(k, mechanism.size)[target]}
+    members = {*payloads.subsets(k, mechanism.size)[target]}
     included = value in members
     # Who gives way if the value comes in: the last that is taken, by a lot of its own.
     last = next(v for v in range(k) if v != value and (v in members) != included)
@@ -105,7 +106,7 @@ def _subset_tape(mechanism: SubsetSelection, value: int, target: int) -> list[by
 
 def _projective_tape(mechanism: ProjectiveGeometry, value: int, target: int) -> list[bytes | int]:
     field, dimensions = mechanism.field, mechanism.dimensions
-    space = laws.points(field, dimensions)
+    space = payloads.points(field, dimensions)
     own, point = space[value], space[target]
     product = sum(a * b for a, b in zip(own, point, strict=True)) % field
     leading = own.index(1)

@@ -10,6 +10,8 @@ from hubbub.exact import Epsilon
 from hubbub.mechanisms import (
     LocalHashing,
     Mechanism,
+    MemoisedLocalHashing,
+    MemoisedMechanism,
     OptimisedUnary,
     ProjectiveGeometry,
     RandomisedResponse,
@@ -17,6 +19,7 @@ from hubbub.mechanisms import (
     SymmetricUnary,
 )
 from hubbub_aggregator.tally import Tally
+from tests.calibrated import memoised
 from tests.laws import specified_law
 
 
@@ -61,6 +64,25 @@ def small_mechanisms(epsilon: str) -> list[Mechanism]:
     ]
 
 
+def small_memoised(permanent: str = "2", epsilon: str = "1") -> list[MemoisedMechanism]:
+    """The same of those with a memo."""
+    return [
+        *(
+            memoised(f"memoised-{name}", k, permanent=permanent, epsilon=epsilon)
+            for name, k in (
+                ("symmetric-unary", 4),
+                ("optimised-unary", 4),
+                ("randomised-response", 2),
+                ("randomised-response", 5),
+            )
+        ),
+        *(
+            memoised("memoised-local-hashing", k, permanent=permanent, epsilon=epsilon, cells=cells)
+            for k, cells in ((3, 2), (7, 2), (13, 3), (20, 5))
+        ),
+    ]
+
+
 def channel(mechanism: Mechanism) -> Channel:
     """The channel of a mechanism with few enough payloads to list them."""
     laws = [specified_law(mechanism, value) for value in range(mechanism.k)]
@@ -69,7 +91,7 @@ def channel(mechanism: Mechanism) -> Channel:
     supports = np.zeros((len(payloads), mechanism.k), np.int64)
     for row, payload in zip(supports, payloads, strict=True):
         row[mechanism.supported(payload)] = 1
-    by_payload = isinstance(mechanism, ProjectiveGeometry)
+    by_payload = isinstance(mechanism, ProjectiveGeometry | MemoisedLocalHashing)
     return Channel(
         mechanism,
         cells=np.eye(len(payloads), dtype=np.int64) if by_payload else supports,

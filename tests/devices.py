@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hubbub import Bundle, Client
-from hubbub.ledger import Entry, Ledger
+from hubbub.ledger import Ledger
 from hubbub.randomness import SYSTEM, Source
+from hubbub.rows import Departure, Entry
 from hubbub.sealing import context
+from hubbub.spread import ONCE_WITHIN
 from hubbub.transport import Refused
 from hubbub_aggregator.keys import OpeningKey, load_opening_keys
 from tests.bundles import Operator
@@ -30,9 +32,9 @@ class Clock:
 
 
 class Paced:
-    """The system's randomness, but for the uploader's pauses: those are all none, or all long.
+    """The system's randomness, but for when reports leave: always at once, or as late as can be.
 
-    They are told by being drawn in milliseconds, out of more than any metric here has values.
+    Those draws are told by being out of more than any metric here has values.
     """
 
     base = 256
@@ -44,7 +46,7 @@ class Paced:
         return SYSTEM.digits(count)
 
     def below(self, n: int) -> int:
-        if n > 1_000:
+        if n > ONCE_WITHIN:
             return n - 1 if self._long else 0
         return SYSTEM.below(n)
 
@@ -77,6 +79,9 @@ class Receiver:
         self.submissions: list[Submission] = []
         self.timeouts: list[float] = []
         self.answers = list(answers)
+        self.bundle: bytes | None = None
+        """The SignedBundle in force; None: there is none to be had."""
+        self.fetches = 0
         self.closed = False
 
     def submit(
@@ -89,6 +94,12 @@ class Receiver:
         if isinstance(answer, Exception):
             raise answer
         return answer(submission) if callable(answer) else answer
+
+    def fetch_bundle(self, timeout: float) -> bytes:
+        self.fetches += 1
+        if self.bundle is None:
+            raise Refused("UNAVAILABLE")
+        return self.bundle
 
     def close(self) -> None:
         self.closed = True
@@ -139,6 +150,15 @@ def entries(state_dir: Path) -> list[Entry]:
     ledger = Ledger.open_to_read(str(state_dir))
     try:
         return ledger.entries()
+    finally:
+        ledger.close()
+
+
+def departures(state_dir: Path) -> list[Departure]:
+    """What left, as a state directory says."""
+    ledger = Ledger.open_to_read(str(state_dir))
+    try:
+        return ledger.departures()
     finally:
         ledger.close()
 

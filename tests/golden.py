@@ -2,11 +2,13 @@
 
 import base64
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hubbub.exact import Epsilon
-from hubbub.mechanisms import MECHANISMS, Mechanism
+from hubbub.mechanisms import MECHANISMS, MEMOISED, Mechanism
+from tests.calibrated import memoised
 
 FOLDER = Path(__file__).resolve().parent / "vectors"
 
@@ -38,8 +40,17 @@ class Vector(NamedTuple):
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism, at ε = 1, of a vector in payloads.json."""
-        kind, parameters = MECHANISMS[self.facts["mechanism"]], self.facts["parameters"]
-        return kind.calibrate(self.facts["k"], Epsilon.parse("1"), *parameters.values())
+        return _mechanism(
+            self.facts["mechanism"], self.facts["k"], tuple(self.facts["parameters"].values())
+        )
+
+
+@cache
+def _mechanism(name: str, k: int, parameters: tuple[int, ...]) -> Mechanism:
+    if name in MEMOISED:
+        # The number of cells, of hashing; that of dimensions follows.
+        return memoised(name, k, cells=parameters[0] if parameters else 2)
+    return MECHANISMS[name].calibrate(k, Epsilon.parse("1"), *parameters)
 
 
 def vectors(name: str, kind: str) -> list[Vector]:

@@ -1,5 +1,5 @@
 """Devices to be killed: a process that forks one after another, and kills each at a moment
-drawn by chance.
+drawn by chance, or before a step of its ledger drawn by chance.
 
 Run as `python -m tests.killable FOLDER KILLS SEED`. FOLDER holds metrics.hubbub and
 operator.pub; the devices leave in it:
@@ -7,7 +7,7 @@ operator.pub; the devices leave in it:
     state/      the ledger, the same for all of them
     received    a line for every submission, written by the receiving side before it answers
     stored      a line for every report that `record` said was stored
-    midway      a line for every kill that left a transaction half done
+    midway      a line for every kill before a step
 
 A line is written by one system call, so a killed device leaves it whole or not at all.
 """
@@ -22,14 +22,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hubbub import Bundle
-from hubbub.state_file import FILE_NAME
 from hubbub.transport import Refused
+from tests import steps
 from tests.devices import HASTY, Clock, Device
 
 # One device lives for about this many seconds: some rounds, some tries.
 LIFE = 0.1
 NAMES = ("a", "b", "c")
 ROUNDS = 10_000
+# About as many steps, in which a kill may come first.
+STEPS = 150
 # How many rounds later the next device lives, about.
 STRIDE = 10
 
@@ -100,12 +102,18 @@ def main(folder: Path, kills: int, seed: int) -> None:
         seed, delay = chance.randrange(1 << 32), chance.uniform(0, 2 * LIFE)
         child = os.fork()
         if child == 0:
+            if number % 2:
+                steps.kill_before(seed % STEPS)
             live(bundle, folder, STRIDE * number, random.Random(seed))  # noqa: S311
         time.sleep(delay)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        if (folder / "state" / f"{FILE_NAME}-journal").exists():
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
             midway.write(number)
+        else:
+            os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
+        if status != signal.SIGKILL:
+            sys.exit("a device could not live on what a kill left")
 
 
 if __name__ == "__main__":

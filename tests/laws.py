@@ -1,23 +1,25 @@
 """The laws that the mechanisms are specified to have, written once more.
 
 From the papers' definitions, the contract's integers and the layout of payloads, and never
-from the samplers. Everything is exact.
+from the samplers. Everything is exact. Those with a memo are in memoised_laws.py.
 """
 
 from collections import Counter
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, product
+from itertools import product
 from math import prod
 from typing import Any
 
+from tests import memoised_laws
+from tests.payloads import Vector, bucket, number, orthogonal, points, subsets, vector
 from tests.tapes import Law
-
-Vector = tuple[int, ...]
 
 
 def specified_law(mechanism: Any, value: int) -> Law:
     """What the mechanism's integers say about its reports of a value: whole payloads."""
+    if mechanism.name.startswith("memoised"):
+        return memoised_laws.report_law(mechanism, value)
     k, share, others = _parts(mechanism)
     law = {
         "randomised-response": lambda: _randomised_response(k, share, value),
@@ -37,6 +39,8 @@ def pair_chance(mechanism: Any, value: int, first: int, second: int) -> Fraction
 
     The covariances of estimates rest on it.
     """
+    if mechanism.name.startswith("memoised"):
+        return memoised_laws.pair_chance(mechanism, value, first, second)
     k, share, others = _parts(mechanism)
     own = value in (first, second)
     return {
@@ -56,43 +60,11 @@ def _parts(mechanism: Any) -> tuple[int, Fraction, list[int]]:
     return mechanism.k, Fraction(threshold, one), others
 
 
-# -- Payloads -----------------------------------------------------------------------------
-
-
-def number(index: int, count: int) -> bytes:
-    """One of `count` numbers: big-endian in as few bytes as hold them all."""
-    size = 0
-    while 256**size < count:
-        size += 1
-    return index.to_bytes(size, "big")
-
-
-def vector(bits: Vector) -> bytes:
-    """Value i is bit i mod 8, least significant first, of byte i div 8."""
-    payload = bytearray((len(bits) + 7) // 8)
-    for i, bit in enumerate(bits):
-        payload[i // 8] |= bit << i % 8
-    return bytes(payload)
-
-
-@cache
-def subsets(k: int, size: int) -> list[Vector]:
-    """All sets in the order of their ranks: by the largest member, then the next, …"""
-    return sorted(combinations(range(k), size), key=lambda members: members[::-1])
-
-
-@cache
-def points(field: int, dimensions: int) -> list[Vector]:
-    """All points in order: the vectors whose first coordinate that is not 0 is 1."""
-    return [
-        vector
-        for vector in product(range(field), repeat=dimensions)
-        if next(filter(None, vector), 0) == 1
-    ]
-
-
-def orthogonal(field: int, first: Vector, second: Vector) -> bool:
-    return sum(a * b for a, b in zip(first, second, strict=True)) % field == 0
+def resolution_of(mechanism: Any) -> Any:
+    """How finely its probabilities are cut."""
+    if mechanism.name.startswith("memoised"):
+        return memoised_laws.resolution_of(mechanism)
+    return mechanism.resolution
 
 
 # -- Laws ---------------------------------------------------------------------------------
@@ -173,12 +145,6 @@ def _on_line(field: int, point: Vector, first: Vector, second: Vector) -> bool:
         for x in range(field)
         for y in range(field)
     )
-
-
-def bucket(seed: Vector, value: int, buckets: int, prime: int) -> int:
-    """Where the polynomial of coefficients a, b, c puts a value."""
-    a, b, c = seed
-    return (a * value**2 + b * value + c) % prime * buckets // prime
 
 
 def _hashing(keep: Fraction, value: int, buckets: int, prime: int) -> Law:

@@ -5,6 +5,8 @@ tests/client/test_mutants.py refuses each by the proof that is named for it.
 
 from typing import NamedTuple
 
+from tests.memoised_mutants import MEMOISED_CHANGES
+
 
 class Mutant(NamedTuple):
     module: str
@@ -203,21 +205,6 @@ _CHANGES = {
             "outside * (1 + source.below(field - 1) * bool(value))",
         ),
         ("others-at-the-wrong-place", "law", "insert(leading, 0)", "insert(0, 0)"),
-        (
-            "not-the-inverse",
-            "law",
-            "pow(vector[leading], self.field - 2, self.field)",
-            "vector[leading]",
-        ),
-        ("not-normalised", "law", "pow(vector[leading], self.field - 2, self.field)", "1"),
-        ("leading-place-first", "law", "in reversed(vector)", "in vector"),
-        (
-            "points-counted-from-1",
-            "law",
-            "index - points(field, leading)",
-            "index - points(field, leading) + 1",
-        ),
-        ("leading-place-too-high", "law", "sum(index >= points", "sum(index >= -1 + points"),
         ("orthogonal-read-without-the-lead", "support", "[coordinate + product", "[product"),
         (
             "threshold-for-all-points",
@@ -258,6 +245,23 @@ _CHANGES = {
             "< self.within * cells < one * cells",
             "< self.within * cells",
         ),
+    ],
+    "mechanisms.projective_space": [
+        (
+            "not-the-inverse",
+            "law",
+            "pow(vector[leading], field - 2, field)",
+            "vector[leading]",
+        ),
+        ("not-normalised", "law", "pow(vector[leading], field - 2, field)", "1"),
+        ("leading-place-first", "law", "in reversed(vector)", "in vector"),
+        (
+            "points-counted-from-1",
+            "law",
+            "index - points(field, leading)",
+            "index - points(field, leading) + 1",
+        ),
+        ("leading-place-too-high", "law", "sum(index >= points", "sum(index >= -1 + points"),
     ],
     "mechanisms.local_hashing": [
         ("hash-affine", "pairs", "(a * value + b)", "(0 * a + b)"),
@@ -374,6 +378,6 @@ _CHANGES = {
 }
 MUTANTS = [
     Mutant(f"hubbub.{module}", *change)
-    for module, changes in _CHANGES.items()
+    for module, changes in (_CHANGES | MEMOISED_CHANGES).items()
     for change in changes
 ]

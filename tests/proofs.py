@@ -5,7 +5,7 @@ Every check raises AssertionError if it fails.
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations, product
 from typing import Any
 
@@ -21,17 +21,16 @@ Walks = list[list[Walk]]
 
 
 def walks(mechanism: Any) -> Walks:
-    def randomise(value: int, source: TapeSource) -> bytes:
-        try:
-            payload: bytes = mechanism.randomise(value, source)
-        except (ValueError, IndexError, OverflowError) as error:
-            raise AssertionError(f"{mechanism} raises for {value}") from error
-        return payload
+    base = laws.resolution_of(mechanism).base
+    return [every_tape(base, partial(mechanism.randomise, value)) for value in range(mechanism.k)]
 
-    def every_tape(value: int) -> list[Walk]:
-        return list(walk(mechanism.resolution.base, lambda source: randomise(value, source)))
 
-    return [every_tape(value) for value in range(mechanism.k)]
+def every_tape(base: int, sample: Callable[[TapeSource], bytes]) -> list[Walk]:
+    """What a sampler does with every tape; it may raise for none."""
+    try:
+        return list(walk(base, sample))
+    except (ValueError, IndexError, OverflowError) as error:
+        raise AssertionError(f"{sample} raises") from error
 
 
 def check_law(mechanism: Any, walked: Walks) -> None:
@@ -123,11 +122,10 @@ CHECKS: dict[str, Callable[[Any, Walks], None]] = {
 # -- Proofs of the core as a whole --------------------------------------------------------
 
 
-@lru_cache(maxsize=32)
-def _small(core: Core, name: str, *parameters: int) -> tuple[Any, Walks]:
-    """A mechanism at a resolution where every threshold has ties, walked once for all checks."""
-    mechanism = core.calibrated(name, *parameters, base=4, width=2)
-    return mechanism, walks(mechanism)
+@lru_cache(maxsize=16)
+def _small(core: Core, name: str) -> list[tuple[Any, Walks]]:
+    """Small forms of a mechanism, walked once for all checks."""
+    return [(mechanism, walks(mechanism)) for mechanism in core.small(name)]
 
 
 def _by_enumeration(check: Callable[[Any, Walks], None]) -> Callable[[Core], None]:
@@ -135,8 +133,8 @@ def _by_enumeration(check: Callable[[Any, Walks], None]) -> Callable[[Core], Non
 
     def prove(core: Core) -> None:
         for name in core.names:
-            for parameters in SMALL[name]:
-                check(*_small(core, name, *parameters))
+            for mechanism, walked in _small(core, name):
+                check(mechanism, walked)
         if "subset-selection" in core.names:
             with core.bit_vectors():
                 mechanism = core.calibrated("subset-selection", 4, 2, base=4, width=2)
@@ -147,13 +145,18 @@ def _by_enumeration(check: Callable[[Any, Walks], None]) -> Callable[[Core], Non
 
 def prove_certificate(core: Core) -> None:
     """Calibrated thresholds keep ε, and one step more telling would not."""
-    for name, epsilon in product(core.names, ("0.5", "1", "ln 3")):
+    for name, epsilon in product(_one_time(core), ("0.5", "1", "ln 3")):
         declared = core.exact.Epsilon.parse(epsilon)
         for k, *parameters in SMALL[name]:
             mechanism = core.shipped(name, k, *parameters, epsilon=epsilon)
-            assert _has_ratio(mechanism)
+            assert has_ratio(mechanism)
             assert core.exact.Certificate(declared, mechanism.ratio).holds
             assert not core.exact.Certificate(declared, nudged(mechanism).ratio).holds
+
+
+def _one_time(core: Core) -> list[str]:
+    """The mechanisms without a memo; of the others more is proved in memoised_proofs.py."""
+    return [name for name in core.names if name in SMALL]
 
 
 def nudged(mechanism: Any) -> Any:
@@ -165,17 +168,17 @@ def nudged(mechanism: Any) -> Any:
 
 def prove_refusals(core: Core) -> None:
     """Parameters that make no mechanism have no ratio, whatever the threshold."""
-    for name in core.names:
+    for name in _one_time(core):
         for k, *parameters in NONSENSE[name]:
             for threshold in (1, 1 << 62, 1 << 63, 3 << 62, HUGE):
                 mechanism = core.mechanisms.MECHANISMS[name](k, threshold, *parameters)
-                assert not _has_ratio(mechanism), mechanism
+                assert not has_ratio(mechanism), mechanism
         k, *parameters = SMALL[name][-1]
         for threshold in (0, 1 << 64):
-            assert not _has_ratio(core.mechanisms.MECHANISMS[name](k, threshold, *parameters))
+            assert not has_ratio(core.mechanisms.MECHANISMS[name](k, threshold, *parameters))
 
 
-def _has_ratio(mechanism: Any) -> bool:
+def has_ratio(mechanism: Any) -> bool:
     try:
         return bool(mechanism.ratio > 1)
     except ValueError:
@@ -191,18 +194,11 @@ def prove_scale(core: Core) -> None:
     """
     if "projective-geometry" not in core.names:
         return
-
-    class Scaled(core.mechanisms.ProjectiveGeometry):  # type: ignore[misc, name-defined]
-        """Tells the scale in the payload."""
-
-        def _index(self, vector: list[int]) -> int:
-            scale = next(filter(None, reversed(vector)))
-            return int(super()._index(vector) + self.cells * scale)
-
-    for k, *parameters in SMALL["projective-geometry"]:
-        mechanism = core.calibrated("projective-geometry", k, *parameters, base=4, width=2)
+    for mechanism in core.small("projective-geometry"):
         scales = range(1, mechanism.field)
-        for value, law in enumerate(map(law_of, walks(Scaled(*mechanism)))):
+        with core.scales_told():
+            walked = walks(mechanism)
+        for value, law in enumerate(map(law_of, walked)):
             assert law == {
                 bytes([payload[0] + mechanism.cells * scale]): p / len(scales)
                 for payload, p in laws.specified_law(mechanism, value).items()

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from google.protobuf.message import Message
 
-from hubbub.contract import SIGNATURE_CONTEXT
+from hubbub.bundle import SIGNATURE_CONTEXT
 from hubbub.exact import Epsilon
 from hubbub.limits import MAX_BUCKETS, MAX_LABEL_BYTES, MAX_QUESTION_BYTES, MAX_ROUNDS
 from hubbub.mechanisms import (
@@ -69,8 +69,11 @@ def once(starts: int = STARTS, ends: int = 0) -> pb.Schedule:
     return pb.Schedule(starts=starts, once=pb.Once(ends=ends))
 
 
-def periodic(every: int, rounds: int, grace: int, starts: int = STARTS) -> pb.Schedule:
-    return pb.Schedule(starts=starts, periodic=pb.Periodic(every=every, rounds=rounds, grace=grace))
+def periodic(
+    every: int, rounds: int, grace: int, starts: int = STARTS, join: int = 0
+) -> pb.Schedule:
+    form = pb.Periodic(every=every, rounds=rounds, grace=grace, join=join)
+    return pb.Schedule(starts=starts, periodic=form)
 
 
 def metric(

@@ -6,7 +6,7 @@ They are signed by the right operator unless the signature is what is wrong.
 from collections.abc import Iterator
 from typing import Any
 
-from hubbub.contract import SIGNATURE_CONTEXT
+from hubbub.bundle import SIGNATURE_CONTEXT
 from hubbub.v1 import contract_pb2 as pb
 from tools.bundle_vectors import (
     FOREIGN,
@@ -22,6 +22,7 @@ from tools.bundle_vectors import (
     sign,
 )
 from tools.hostile_contracts import Refused, bad_contracts
+from tools.hostile_series import bad_series
 
 
 def bad_bundles() -> Iterator[Refused]:
@@ -29,6 +30,7 @@ def bad_bundles() -> Iterator[Refused]:
     yield from _not_canonical()
     yield from _bad_contents()
     yield from bad_contracts()
+    yield from bad_series()
 
 
 def _bad_signatures() -> Iterator[Refused]:
@@ -120,7 +122,7 @@ def _not_canonical() -> Iterator[Refused]:
         "name last": ("name", contract[len(name_field) :] + name_field),
         "name twice": ("question", name_field + contract),
         "one byte for a metric": ("name", b"\0"),
-        "a mechanism of another version": ("mechanism", metric(None) + b"\x72\x00"),
+        "a mechanism of another version": ("mechanism", metric(None) + b"\x9a\x01\x00"),
         "retain before the mechanism": ("mechanism", metric(None, retain=True) + b"\x3a\x00"),
     }
     for name, (field, octets) in lacking.items():

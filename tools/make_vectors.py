@@ -12,9 +12,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from hubbub.contract import Bundle, Metric
+from hubbub.bundle import Bundle
+from hubbub.contract import Metric
+from hubbub.exact import Certificate, charge_text
 from hubbub.schedule import Once
-from tools import bundle_vectors, hostile_bundles, payload_vectors
+from tools import (
+    bundle_vectors,
+    hashing_vectors,
+    hostile_bundles,
+    payload_vectors,
+    series_vectors,
+)
 from tools.bundle_vectors import FOREIGN, OPERATOR, X25519_KEY, X25519_PRIVATE, operator_key
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "tests" / "vectors"
@@ -64,12 +72,17 @@ def bundles() -> Any:
     return {
         "operator_key": operator_key(OPERATOR),
         "foreign_operator_key": operator_key(FOREIGN),
-        "good": [_good(name, signed) for name, signed in bundle_vectors.good_bundles()],
+        "good": [_good(name, signed) for name, signed in _good_bundles()],
         "bad": [
             {"name": bad.name, "signed": _base64(bad.signed), "error": bad.error, **bad.facts}
             for bad in hostile_bundles.bad_bundles()
         ],
     }
+
+
+def _good_bundles() -> Iterator[tuple[str, bytes]]:
+    yield from bundle_vectors.good_bundles()
+    yield from series_vectors.good_series()
 
 
 def _good(name: str, signed: bytes) -> Any:
@@ -89,9 +102,15 @@ def _metric(metric: Metric) -> Any:
     form: dict[str, Any] = (
         {"ends": schedule.ends}
         if isinstance(schedule, Once)
-        else {"every": schedule.every, "rounds": schedule.rounds, "grace": schedule.grace}
+        else {
+            "every": schedule.every,
+            "rounds": schedule.rounds,
+            "grace": schedule.grace,
+            "join": schedule.join,
+        }
     )
-    ratio = metric.certificate.ratio
+    certificate, *of_memo = metric.certificates
+    memoised = metric.memoised
     return {
         "name": metric.name,
         "question": metric.question,
@@ -109,9 +128,17 @@ def _metric(metric: Metric) -> Any:
         "payload_bytes": metric.mechanism.payload_size,
         "epsilon_declared": metric.epsilon.text,
         "epsilon_charged": metric.epsilon.decimal,
-        "epsilon_realised": metric.certificate.realised,
-        "ratio": f"{ratio.numerator}/{ratio.denominator}",
+        "epsilon_realised": certificate.realised,
+        "ratio": _ratio(certificate),
+        "permanent": metric.permanent.text if metric.permanent else None,
+        "rows": memoised.rows if memoised else None,
+        "ratio_permanent": next(map(_ratio, of_memo), None),
+        "epsilon_total": charge_text(metric.total_charge),
     }
+
+
+def _ratio(certificate: Certificate) -> str:
+    return f"{certificate.ratio.numerator}/{certificate.ratio.denominator}"
 
 
 def _text(number: int | None) -> str | None:
@@ -124,7 +151,7 @@ def _base64(data: bytes) -> str:
 
 FILES: Final[dict[str, Callable[[], Any]]] = {
     "payloads.json": payload_vectors.payloads,
-    "hashing.json": payload_vectors.hashing,
+    "hashing.json": hashing_vectors.hashing,
     "geometry.json": payload_vectors.geometry,
     "sealing.json": sealing,
     "bundles.json": bundles,

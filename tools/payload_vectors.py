@@ -1,4 +1,4 @@
-"""What payloads say, hashes give and points are orthogonal to: vectors for other implementations.
+"""What payloads say and points are orthogonal to: vectors for other implementations.
 
 Written by hand, from the wire format and the papers, and not computed by the code that is
 tested with it.
@@ -6,11 +6,18 @@ tested with it.
 
 from typing import Any, Final
 
-_RESPONSE: Final = ("randomised-response",)
-_UNARY: Final = ("symmetric-unary", "optimised-unary")
+# A report from a memo has the form of one without.
+_RESPONSE: Final = ("randomised-response", "memoised-randomised-response")
+_UNARY: Final = (
+    "symmetric-unary",
+    "optimised-unary",
+    "memoised-symmetric-unary",
+    "memoised-optimised-unary",
+)
 _SUBSET: Final = ("subset-selection",)
 _GEOMETRY: Final = ("projective-geometry",)
 _HASHING: Final = ("local-hashing",)
+_CELLS: Final = ("memoised-local-hashing",)
 
 # (mechanisms, k, parameters beside the threshold, payload in hex, the values it supports)
 _GOOD_PAYLOADS: Final[list[tuple[tuple[str, ...], int, dict[str, int], str, list[int]]]] = [
@@ -62,6 +69,20 @@ _GOOD_PAYLOADS: Final[list[tuple[tuple[str, ...], int, dict[str, int], str, list
     (_HASHING, 4, {"buckets": 2_979, "prime": 65_537}, "0ba322e922e90ba2", [0, 1, 2, 3]),
     (_HASHING, 5, {"buckets": 3, "prime": 5}, "0072", [1, 2]),
     (_HASHING, 5, {"buckets": 3, "prime": 5}, "0073", [0, 3, 4]),
+    # The seed (0, 0, 0) puts every value into cell 0.
+    (_CELLS, 4, {"cells": 2, "dimensions": 3}, "00", [0, 1, 2, 3]),
+    (_CELLS, 4, {"cells": 2, "dimensions": 3}, "01", []),
+    (_CELLS, 4, {"cells": 2, "dimensions": 3}, "0a", [1]),
+    (_CELLS, 4, {"cells": 2, "dimensions": 3}, "0f", [0, 1, 3]),
+    (_CELLS, 5, {"cells": 3, "dimensions": 3}, "1a", [0, 1]),
+    (_CELLS, 5, {"cells": 3, "dimensions": 3}, "50", [0, 1, 4]),
+    (
+        _CELLS,
+        41,
+        {"cells": 3, "dimensions": 5},
+        "02d8",
+        [0, 1, 4, 9, 11, 13, 18, 20, 24, 26, 28, 32, 34, 39, 40],
+    ),
 ]
 
 # (mechanisms, k, parameters beside the threshold, payload in hex, what is wrong)
@@ -109,69 +130,12 @@ _BAD_PAYLOADS: Final[list[tuple[tuple[str, ...], int, dict[str, int], str, str]]
     (_HASHING, 4, {"buckets": 2, "prime": 65_537}, "0000000000000001", "too long"),
     (_HASHING, 4, {"buckets": 2_979, "prime": 65_537}, "0ba322e922e90ba3", "no such seed"),
     (_HASHING, 5, {"buckets": 3, "prime": 5}, "0177", "no such seed"),
+    (_CELLS, 4, {"cells": 2, "dimensions": 3}, "", "too short"),
+    (_CELLS, 4, {"cells": 2, "dimensions": 3}, "10", "no such seed"),
+    (_CELLS, 4, {"cells": 2, "dimensions": 3}, "0000", "too long"),
+    (_CELLS, 5, {"cells": 3, "dimensions": 3}, "51", "no such seed"),
+    (_CELLS, 41, {"cells": 3, "dimensions": 5}, "02d9", "no such seed"),
 ]
-
-_P: Final = (1 << 61) - 1
-
-# (buckets, prime, (a, b, c), value, the bucket it falls into, the payload that says so)
-_GOOD_HASHES: Final = [
-    (3, 5, (1, 2, 3), 0, 1, "0073"),
-    (3, 5, (1, 2, 3), 1, 0, "0072"),
-    (3, 5, (1, 2, 3), 4, 1, "0073"),
-    (2, 65_537, (0, 1, 32_768), 0, 0, "00000000030002"),
-    (2, 65_537, (0, 1, 32_768), 1, 1, "00000000030003"),
-    (2, 65_537, (0, 1, 32_768), 65_535, 0, "00000000030002"),
-    (3, 65_537, (1, 2, 3), 2, 0, "000003000c0012"),
-    (3, 65_537, (1, 2, 3), 300, 1, "000003000c0013"),
-    (2_979, 65_537, (65_536, 65_536, 65_536), 65_535, 2_978, "0ba322e922e90ba2"),
-    (4, _P, (0, 0, _P - 1), 0, 3, "000000000000000000000000000000007ffffffffffffffb"),
-    (
-        4,
-        _P,
-        (123_456_789_012_345_678, 987_654_321_098_765_432, 1_111_111_111_111_111_111),
-        1,
-        3,
-        "001b69b4ba630f34e523d1e3fecb66ee0db4da5e1ff2c277",
-    ),
-    (
-        4,
-        _P,
-        (123_456_789_012_345_678, 987_654_321_098_765_432, 1_111_111_111_111_111_111),
-        1 << 60,
-        0,
-        "001b69b4ba630f34e523d1e3fecb66ee0db4da5e1ff2c274",
-    ),
-    (512, _P, (_P - 1, _P - 1, _P - 1), 0, 511, "ffffffffffffffe800000000000000bffffffffffffffdff"),
-    (2_979, _P, (1, 0, 0), 1 << 31, 0, "00000000000000002e8bfffffffffffd174000000000000ba3"),
-    (2_979, _P, (1, 0, 0), 1 << 60, 744, "00000000000000002e8bfffffffffffd174000000000000e8b"),
-]
-
-# (buckets, prime, payload, what is wrong)
-_BAD_HASHES: Final = [
-    (4, _P, "01ffffffffffffffd0000000000000017ffffffffffffffc", "no such seed"),
-    (4, _P, "ff" * 24, "no such seed"),
-    (4, _P, "00" * 23, "too short"),
-    (4, _P, "00" * 25, "too long"),
-    (512, _P, "ffffffffffffffe800000000000000bffffffffffffffe00", "no such seed"),
-    (2_979, _P, "05d17fffffffffff745c0000000000045d1ffffffffffff45d", "no such seed"),
-]
-
-# Texts of an open domain, and their indices.
-_TEXTS: Final = {
-    "a": 813_062_794_268_280_249,
-    "A": 1_507_489_247_538_331_233,
-    "soup": 1_784_063_896_318_611_845,
-    "\u00e9": 545_965_250_020_543_966,
-    "e\u0301": 55_739_826_733_517_847,
-    " ": 588_648_832_770_153_297,
-    "\0": 422_622_550_367_677_896,
-    "a\0": 2_305_802_463_703_161_209,
-    "很好": 367_160_762_447_059_125,
-    "👩\u200d⚕️": 2_071_049_979_108_064_408,
-    "x" * 256: 28_334_089_257_924_656,
-    "\u00e9" * 128: 1_558_178_049_743_680_414,
-}
-_NOT_TEXTS: Final = ["", "x" * 257, "\u00e9" * 129, "\ud800", "a\udcff"]
 
 # (field, dimensions, index, coordinates, the points orthogonal to it)
 _POINTS: Final = [
@@ -208,30 +172,6 @@ def payloads() -> Any:
 
 def _mechanism(name: str, k: int, parameters: dict[str, int]) -> dict[str, Any]:
     return {"mechanism": name, "k": k, "parameters": parameters}
-
-
-def hashing() -> Any:
-    """Local hashing's polynomials and its reports, and the indices of an open domain's texts."""
-    return {
-        "good": [
-            {
-                "buckets": buckets,
-                # As text: many readers of JSON hold no integer above 2^53.
-                "prime": str(prime),
-                "seed": [str(coefficient) for coefficient in seed],
-                "value": str(value),
-                "bucket": bucket,
-                "payload": payload,
-            }
-            for buckets, prime, seed, value, bucket, payload in _GOOD_HASHES
-        ],
-        "bad": [
-            {"buckets": buckets, "prime": str(prime), "payload": payload, "why": why}
-            for buckets, prime, payload, why in _BAD_HASHES
-        ],
-        "texts": [{"text": text, "index": str(index)} for text, index in _TEXTS.items()],
-        "not_texts": _NOT_TEXTS,
-    }
 
 
 def geometry() -> Any:

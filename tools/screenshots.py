@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from playwright.sync_api import Browser, ViewportSize
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.domain import text_index
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round

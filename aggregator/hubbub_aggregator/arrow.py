@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hubbub_aggregator.records import COLUMNS, rows
+from hubbub_aggregator.records import columns, rows
 from hubbub_aggregator.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -33,12 +33,13 @@ def arrow_table(report: dict[str, Any]) -> "pyarrow.Table":
     except ModuleNotFoundError:
         raise AnalysisMissing("pyarrow") from None
     types = {
-        **dict.fromkeys(COLUMNS, pa.float64()),
         **dict.fromkeys(("metric", "digest", "target", "value"), pa.string()),
-        **dict.fromkeys(("round", "n", "count", "rank_low", "rank_high"), pa.int64()),
+        **dict.fromkeys(("round", "first_round", "last_round", "pooled_rounds"), pa.int64()),
+        **dict.fromkeys(("n", "count", "rank_low", "rank_high"), pa.int64()),
         "as_of": pa.timestamp("ms", tz="UTC"),
-        "distinguishable": pa.bool_(),
+        **dict.fromkeys(("at_most", "distinguishable"), pa.bool_()),
     }
+    schema = {name: types.get(name, pa.float64()) for name in columns(report)}
     metadata = {
         "hubbub.mechanism": report["mechanism"],
         "hubbub.epsilon_declared": report["epsilon"]["declared"],
@@ -47,7 +48,7 @@ def arrow_table(report: dict[str, Any]) -> "pyarrow.Table":
     }
     as_of = report["as_of"] and datetime.fromisoformat(report["as_of"])
     return pa.Table.from_pylist(
-        [row | {"as_of": as_of} for row in rows(report)], pa.schema(types, metadata)
+        [row | {"as_of": as_of} for row in rows(report)], pa.schema(schema, metadata)
     )
 
 

@@ -7,7 +7,8 @@ from enum import Enum
 from functools import cached_property
 from typing import Final
 
-from hubbub.contract import Bundle, Metric
+from hubbub.bundle import Bundle
+from hubbub.contract import Metric
 from hubbub.limits import CLOCK_SKEW
 from hubbub_aggregator.oracles import Oracle, oracle_for
 

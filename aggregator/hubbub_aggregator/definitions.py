@@ -6,7 +6,7 @@ import tomllib
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -16,6 +16,7 @@ from pydantic import (
     Field,
     Tag,
     ValidationError,
+    model_validator,
 )
 from pydantic_core import ErrorDetails
 
@@ -82,6 +83,7 @@ def _fraction(value: object) -> object:
 
 Seconds = Annotated[int, BeforeValidator(_seconds), Field(ge=0, le=_LARGEST)]
 Moment = Annotated[int, BeforeValidator(_moment)]
+EpsilonText = Annotated[str, BeforeValidator(_epsilon_text)]
 Share = Annotated[float, BeforeValidator(_fraction), Field(ge=0, le=1)]
 
 
@@ -97,12 +99,21 @@ class OnceDefinition(_Strict):
 
 
 class PeriodicDefinition(_Strict):
-    """`schedule = { every = "1d", rounds = 8 }`."""
+    """`schedule = { every = "1d", rounds = 8 }`; sampled with `join`, memoised with `permanent`."""
 
     every: Seconds
     rounds: Annotated[int, Field(ge=1, le=_LARGEST)]
     grace: Seconds | None = None
     starts: Moment | None = None
+    join: Annotated[int, Field(ge=1, le=_LARGEST)] | None = None
+    permanent: EpsilonText | None = None
+    cells: Annotated[int, Field(ge=2, le=_LARGEST)] | None = None
+
+    @model_validator(mode="after")
+    def _cells_are_of_a_memo(self) -> Self:
+        if self.cells is not None and self.permanent is None:
+            raise ValueError('cells goes with permanent, such as permanent = "2"')
+        return self
 
 
 def _schedule_form(value: object) -> str:
@@ -130,7 +141,7 @@ class MetricDefinition(_Strict):
     open: bool = False
     other: str = ""
     absent: str = ""
-    epsilon: Annotated[str, BeforeValidator(_epsilon_text)]
+    epsilon: EpsilonText
     schedule: ScheduleDefinition = "once"
     mechanism: Literal[
         "auto",
@@ -140,10 +151,26 @@ class MetricDefinition(_Strict):
         "subset-selection",
         "projective-geometry",
         "local-hashing",
+        "memoised-randomised-response",
+        "memoised-symmetric-unary",
+        "memoised-optimised-unary",
+        "memoised-local-hashing",
     ] = "auto"
     max_payload_bytes: Annotated[int, Field(ge=1, le=_LARGEST)] | None = None
     expected_share: Share | None = None
     retain: bool = False
+
+    @property
+    def permanent(self) -> str | None:
+        """ε∞, if the metric is memoised."""
+        form = self.schedule
+        return form.permanent if isinstance(form, PeriodicDefinition) else None
+
+    @property
+    def cells(self) -> int | None:
+        """The most rows that a memo may have, if that was said."""
+        form = self.schedule
+        return form.cells if isinstance(form, PeriodicDefinition) else None
 
 
 class Definitions(_Strict):
@@ -234,7 +261,7 @@ def _sentence(fault: ErrorDetails, model: type[_Strict]) -> str:
             return f"is not a key here; those that are: {', '.join(model.model_fields)}"
         case ("metric",) | ("metric", int()), _:
             return "write [[metric]], in two brackets, above the keys of each question"
-        case (*_, "epsilon"), "string_type":
+        case (*_, "epsilon" | "permanent"), "string_type":
             return 'must be a number or text, such as 0.5, "1" or "ln 3"'
         case (*_, "word"), "literal_error":
             return 'must be "once" or a table such as { every = "1d", rounds = 8 }'

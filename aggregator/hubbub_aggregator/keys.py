@@ -35,7 +35,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from hubbub.contract import SealingKey, SealingSuite, key_id, operator_key_bytes
+from hubbub.bundle import SealingKey, SealingSuite, key_id, operator_key_bytes
 from hubbub.sealing import SUITES
 from hubbub_aggregator.mistakes import Mistake
 

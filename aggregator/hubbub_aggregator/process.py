@@ -13,7 +13,7 @@ from typing import Final
 import grpc
 from google.protobuf.internal import api_implementation
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.connection import is_loopback, read_pem
 from hubbub_aggregator.counters import in_words

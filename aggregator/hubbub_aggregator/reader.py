@@ -1,103 +1,25 @@
 """Reading estimates from Python: `with hubbub_aggregator.connect() as aggregator: …`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
-from hubbub_aggregator.arrow import AnalysisMissing, arrow_table
+from hubbub_aggregator.answers import (
+    Estimates,
+    Metric,
+    PooledEstimates,
+    estimates_of,
+    metric_of,
+    pooled_of,
+)
 from hubbub_aggregator.connection import DEFAULT_ADDRESS, TIMEOUT, calling, open_channel
-from hubbub_aggregator.records import TARGETS, as_report, rows, state_name
+from hubbub_aggregator.records import TARGETS
 
-if TYPE_CHECKING:
-    import pandas
-    import pyarrow
-
-# A decoding takes up to some 20 seconds of one core. Seconds.
-_DECODING_TIMEOUT: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Epsilon:
-    """Decimal text: what a report is charged, and the exact worst case of its integers."""
-
-    declared: str
-    realised: str
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """A round that has begun."""
-
-    number: int
-    state: str
-    """"not begun", "open" or "closed"."""
-    n: int
-    """Reports in its newest snapshot; 0: it has none yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """What an aggregator says of a metric."""
-
-    name: str
-    digest: str
-    """SHA-256 of its contract, 64 hexadecimal digits."""
-    question: str
-    source: str
-    mechanism: str
-    epsilon: Epsilon
-    values: tuple[str, ...]
-    listed: bool
-    """Whether the bundle in force still lists it."""
-    rounds: tuple[Round, ...]
-    """Rounds that have begun, oldest first; of many, the newest 100."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimates:
-    """One snapshot of one round, and what its figures rest on."""
-
-    metric: str
-    digest: str
-    """SHA-256 of the contract, 64 hexadecimal digits."""
-    round: int
-    state: str
-    """Where the round stood: "not begun", "open" or "closed"."""
-    n: int
-    """Reports in the snapshot; 0: there is none yet, and no figures."""
-    mechanism: str
-    epsilon: Epsilon
-    kind: str
-    """Which estimator: "unbiased"."""
-    target: str
-    level: float
-    """Probability that an interval covers."""
-    as_of: datetime | None
-    """When the snapshot was taken, UTC; None: there is none yet."""
-    publish_step: int
-    """New reports that a snapshot waits for while the round is open."""
-    report: dict[str, Any] = field(repr=False)
-    """All of it, as `hubbub estimate --format json` prints it."""
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """A row for each value, with the columns of `hubbub estimate --format csv`."""
-        return rows(self.report)
-
-    def to_arrow(self) -> "pyarrow.Table":
-        """The same rows as an Arrow table with types. Raises AnalysisMissing."""
-        return arrow_table(self.report)
-
-    def to_pandas(self) -> "pandas.DataFrame":
-        """The same rows as a pandas DataFrame. Raises AnalysisMissing."""
-        try:
-            return self.to_arrow().to_pandas()
-        except ModuleNotFoundError:
-            raise AnalysisMissing("pandas") from None
+# A decoding, or the pooling of many rounds, takes up to some 20 seconds of one core. Seconds.
+_LONG_TIMEOUT: Final = 60.0
 
 
 class Reader:
@@ -127,7 +49,7 @@ class Reader:
         """Every metric that the aggregator knows. Raises CallFailed."""
         with calling(self._address):
             answer = self._stub.ListMetrics(estimate_pb2.ListMetricsRequest(), timeout=TIMEOUT)
-        return [_metric(summary) for summary in answer.metrics]
+        return [metric_of(summary) for summary in answer.metrics]
 
     def estimates(
         self,
@@ -146,10 +68,7 @@ class Reader:
         """
         if isinstance(candidates, str):
             raise ValueError(f"candidates are a list of texts, for example [{candidates!r}]")
-        if target not in TARGETS:
-            raise ValueError(f"the target is respondents or population, not {target!r}")
-        if not 0 < level < 1:
-            raise ValueError(f"the level is between 0 and 1, for example 0.95, not {level:g}")
+        _require_range(target, level)
         asked = estimate_pb2.GetEstimatesRequest(
             metric=name, round=round, target=TARGETS[target], level=level
         )
@@ -158,7 +77,27 @@ class Reader:
                 answer = self._stub.GetEstimates(asked, timeout=TIMEOUT).estimates
             else:
                 answer = self._decode(asked, candidates)
-        return _estimates(answer)
+        return estimates_of(answer)
+
+    def pooled(
+        self,
+        name: str,
+        rounds: tuple[int, int] | None = None,
+        target: str = "respondents",
+        level: float = 0.95,
+    ) -> PooledEstimates:
+        """A metric's shares over several rounds, each of which weighs as many reports as it has.
+
+        `rounds`: the first and the last one; without it, all that have a snapshot. `target` and
+        `level` as for `estimates`, and the same is raised.
+        """
+        _require_range(target, level)
+        first, last = (None, None) if rounds is None else rounds
+        request = estimate_pb2.PoolRequest(
+            metric=name, first=first, last=last, target=TARGETS[target], level=level
+        )
+        with calling(self._address):
+            return pooled_of(self._stub.Pool(request, timeout=_LONG_TIMEOUT))
 
     def _decode(
         self, asked: estimate_pb2.GetEstimatesRequest, candidates: Sequence[str]
@@ -170,7 +109,7 @@ class Reader:
             level=asked.level,
             candidates=candidates,
         )
-        return self._stub.Decode(request, timeout=_DECODING_TIMEOUT).estimates
+        return self._stub.Decode(request, timeout=_LONG_TIMEOUT).estimates
 
 
 def connect(address: str = DEFAULT_ADDRESS, keys: str | PathLike[str] | None = None) -> Reader:
@@ -182,36 +121,9 @@ def connect(address: str = DEFAULT_ADDRESS, keys: str | PathLike[str] | None = N
     return Reader(address, None if keys is None else Path(keys))
 
 
-def _metric(summary: estimate_pb2.MetricSummary) -> Metric:
-    return Metric(
-        name=summary.name,
-        digest=summary.digest.hex(),
-        question=summary.question,
-        source=summary.source,
-        mechanism=summary.mechanism,
-        epsilon=Epsilon(summary.epsilon.declared, summary.epsilon.realised),
-        values=tuple(summary.values),
-        listed=summary.listed,
-        rounds=tuple(
-            Round(known.round, state_name(known.state), known.n) for known in summary.rounds
-        ),
-    )
-
-
-def _estimates(answer: estimate_pb2.Estimates) -> Estimates:
-    report = as_report(answer)
-    return Estimates(
-        metric=report["metric"],
-        digest=report["digest"],
-        round=report["round"],
-        state=state_name(answer.state),
-        n=report["n"],
-        mechanism=report["mechanism"],
-        epsilon=Epsilon(**report["epsilon"]),
-        kind=report["kind"],
-        target=report["target"],
-        level=report["level"],
-        as_of=datetime.fromisoformat(report["as_of"]) if report["n"] else None,
-        publish_step=answer.publish_step,
-        report=report,
-    )
+def _require_range(target: str, level: float) -> None:
+    """Raises ValueError."""
+    if target not in TARGETS:
+        raise ValueError(f"the target is respondents or population, not {target!r}")
+    if not 0 < level < 1:
+        raise ValueError(f"the level is between 0 and 1, for example 0.95, not {level:g}")

@@ -12,7 +12,7 @@ from typing import Any, Final
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc
 from hubbub_aggregator.catalogue import Catalogue, RoundState
 from hubbub_aggregator.committer import Committer

@@ -13,8 +13,8 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from hubbub.client import Client, MetricHandle, WaitingReport
-    from hubbub.contract import Bundle
+    from hubbub.bundle import Bundle
+    from hubbub.client import Client, MetricHandle
     from hubbub.errors import (
         BadSignature,
         BundleError,
@@ -29,11 +29,15 @@ if TYPE_CHECKING:
         PrivacyNotProved,
         StateCorrupt,
         StateError,
+        StateRolledBack,
         StateUnavailable,
         UndeclaredSource,
         UnknownMetric,
     )
     from hubbub.outcome import Outcome
+    from hubbub.preview import WaitingReport
+    from hubbub.rows import Switch
+    from hubbub.statement import Statement
     from hubbub.transport import GrpcTransport, Transport
 
 __all__ = [
@@ -55,7 +59,10 @@ __all__ = [
     "PrivacyNotProved",
     "StateCorrupt",
     "StateError",
+    "StateRolledBack",
     "StateUnavailable",
+    "Statement",
+    "Switch",
     "Transport",
     "UndeclaredSource",
     "UnknownMetric",
@@ -64,13 +71,15 @@ __all__ = [
 
 # Where the names above live, but for the errors, which are all in one module.
 _HOMES: Final = {
-    "Bundle": "contract",
+    "Bundle": "bundle",
     "Client": "client",
     "GrpcTransport": "transport",
     "MetricHandle": "client",
     "Outcome": "outcome",
+    "Statement": "statement",
+    "Switch": "rows",
     "Transport": "transport",
-    "WaitingReport": "client",
+    "WaitingReport": "preview",
 }
 
 

@@ -1,22 +1,32 @@
-"""`python -m hubbub`: record one value by hand, or show what this device has given away."""
+"""`python -m hubbub`: record a value by hand; see what this device has told; switch it off."""
 
 import argparse
+import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
+from contextlib import closing
 from io import TextIOWrapper
-from typing import TextIO, TypeVar
+from typing import Final, TextIO
 
 from hubbub.errors import HubbubError
-from hubbub.ledger import Ledger, Status
-from hubbub.statement import IN_WORDS, newest, statement
+from hubbub.ledger import Ledger
+from hubbub.rows import Switch
+from hubbub.statement import ENGLISH, NEWEST, Statement, Words, statement
+from hubbub.statement.metric_section import command
 
 # Nothing was stored, or what was stored will not be counted.
 EXIT_NOT_COUNTED = 1
 EXIT_UNUSABLE = 2
 EXIT_INTERRUPTED = 130
 
-T = TypeVar("T")
+_SWITCHES: Final = {
+    "pause": (Switch.PAUSED, "record and send nothing until `resume`; keep what waits"),
+    "resume": (Switch.ON, "end a pause"),
+    "opt-out": (Switch.OPTED_OUT, "record and send nothing until `opt-in`; delete what was said"),
+    "opt-in": (Switch.ON, "end opting out; no budget comes back"),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Better an escaped ε than none at all.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        status = _record(options) if options.command == "record" else _show(options)
+        status: int = options.run(options)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -44,11 +54,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m hubbub", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    record = commands.add_parser(
-        "record",
-        help="randomise a value read from standard input, and send the report",
-        description="Reads the value from standard input, since an argument would show in the "
-        "list of processes; randomises it, charges the budget, and sends the noisy report.",
+    _add_record(commands.add_parser("record", help="randomise a value and send the report"))
+    state = argparse.ArgumentParser(add_help=False)
+    state.add_argument("state_dir", help="the device's state directory")
+    spoken = argparse.ArgumentParser(add_help=False, parents=[state])
+    spoken.add_argument("--words", metavar="FILE", help="a translation of what `words` prints")
+    show = commands.add_parser(
+        "show",
+        parents=[spoken],
+        help="show what was asked, what left, and what it can reveal at most",
+        description="Reads a device's ledger and shows, for every metric, the question, its ε "
+        "in words, what is spent and left, and the reports that left.",
+    )
+    show.add_argument("--json", action="store_true", help="everything, for programs")
+    show.add_argument("--all", action="store_true", help="every report, not the newest alone")
+    show.set_defaults(run=_show)
+    export = commands.add_parser(
+        "export", parents=[state], help="write everything that `show --json` shows to a new file"
+    )
+    export.add_argument("file", help="must not be there yet; only its owner may read it")
+    export.set_defaults(run=_export)
+    for name, (_, help_text) in _SWITCHES.items():
+        commands.add_parser(name, parents=[spoken], help=help_text).set_defaults(run=_switch)
+    words = commands.add_parser("words", help="print every sentence of `show`, to be translated")
+    words.set_defaults(run=_print_words)
+    return parser
+
+
+def _add_record(record: argparse.ArgumentParser) -> None:
+    record.description = (
+        "Reads the value from standard input, since an argument would show in the list of "
+        "processes; randomises it, charges the budget, and sends the noisy report."
     )
     record.add_argument("bundle", help="the signed bundle")
     record.add_argument("metric", help="the metric's name")
@@ -64,16 +100,12 @@ def _parser() -> argparse.ArgumentParser:
         help="the most a source may ever spend, e.g. health=8 (repeatable)",
     )
     record.add_argument(
+        "--absent", action="store_true", help="there is nothing to report: read no standard input"
+    )
+    record.add_argument(
         "--timeout", type=float, default=10.0, help="seconds to try sending for (default 10)"
     )
-    show = commands.add_parser(
-        "show",
-        help="show what was asked, what left, and what it can reveal at most",
-        description="Reads a device's ledger and shows, for every metric, the question, its ε "
-        "in words, what is spent and left, and every report that left.",
-    )
-    show.add_argument("state_dir", help="the device's state directory")
-    return parser
+    record.set_defaults(run=_record)
 
 
 def _record(options: argparse.Namespace) -> int:
@@ -91,17 +123,22 @@ def _record(options: argparse.Namespace) -> int:
         state_dir=options.state_dir,
         budgets=budgets,
     ) as client:
-        outcome = client.metric(options.metric).record(_value())
+        outcome = client.metric(options.metric).record(None if options.absent else _value())
         print(outcome)
+        # Even if this was not stored: what was stored before may be due.
+        delivered = client.flush(options.timeout)
         if not outcome:
             return EXIT_NOT_COUNTED
-        delivered = client.flush(options.timeout)
+        metrics = {metric.metric: metric for metric in client.statement().metrics}
+    report = metrics[options.metric].reports[-1]
     if not delivered:
         print("not sent yet; the report stays here, and leaves at the next start", file=sys.stderr)
         return 0
-    status = _with_ledger(options.state_dir, lambda ledger: newest(ledger, options.metric))
-    print(IN_WORDS[status])
-    return 0 if status is Status.COUNTED else EXIT_NOT_COUNTED
+    print(Words()(f"status.{report.status}", due_at=report.due_at))
+    if report.status == "waiting":
+        print("a report of a series leaves after its round: record again then", file=sys.stderr)
+        return 0
+    return 0 if report.status == "counted" else EXIT_NOT_COUNTED
 
 
 def _value() -> str:
@@ -113,17 +150,68 @@ def _value() -> str:
     return line.decode(stdin.encoding, errors="replace").rstrip("\r\n")
 
 
+def _read(state_dir: str) -> Statement:
+    with closing(Ledger.open_to_read(state_dir)) as ledger:
+        return statement(ledger, now=time.time())
+
+
+def _words(options: argparse.Namespace) -> Words:
+    return Words() if options.words is None else Words.load(options.words)
+
+
 def _show(options: argparse.Namespace) -> int:
-    print(_with_ledger(options.state_dir, statement))
+    words, shown = _words(options), _read(options.state_dir)
+    if options.json:
+        print(shown.json())
+    else:
+        print(shown.text(words, newest=None if options.all else NEWEST))
     return 0
 
 
-def _with_ledger(state_dir: str, read: Callable[[Ledger], T]) -> T:
-    ledger = Ledger.open_to_read(state_dir)
-    try:
-        return read(ledger)
-    finally:
-        ledger.close()
+def _export(options: argparse.Namespace) -> int:
+    content = _read(options.state_dir).json()
+    # Never in place of another file, and for nobody else to read.
+    with open(
+        options.file, "x", encoding="utf-8", opener=lambda path, how: os.open(path, how, 0o600)
+    ) as file:
+        file.write(content + "\n")
+    return 0
+
+
+def _switch(options: argparse.Namespace) -> int:
+    words, (switch, _) = _words(options), _SWITCHES[options.command]
+    # Where there is no ledger none is made: the directory may be a slip of the pen.
+    before = _read(options.state_dir)
+    with closing(Ledger.open(options.state_dir)) as ledger:
+        if options.command in ("pause", "resume") and ledger.switch() is Switch.OPTED_OUT:
+            print(words("done.still-opted-out", command=command("opt-in DIR")))
+            return 0
+        ledger.set_switch(switch, int(time.time()))
+    print(words(f"done.{options.command}"))
+    if switch is Switch.OPTED_OUT:
+        print(words("done.deleted", **_deleted(before)))
+        print(words("done.stays"))
+    return 0
+
+
+def _deleted(before: Statement) -> dict[str, int]:
+    """How much of a statement opting out has deleted."""
+    reports = [report for metric in before.metrics for report in metric.reports]
+    return {
+        "waiting": sum(report.status in ("waiting", "sent") for report in reports),
+        "reports": sum(report.payload is not None for report in reports),
+        "memos": sum(
+            payment.in_force
+            for metric in before.metrics
+            if metric.memo is not None and metric.series is not None
+            for payment in metric.series.payments
+        ),
+    }
+
+
+def _print_words(_: argparse.Namespace) -> int:
+    print(json.dumps(dict(ENGLISH), ensure_ascii=False, indent=2))
+    return 0
 
 
 if __name__ == "__main__":

@@ -85,11 +85,12 @@ class Reader:
             raise NotCanonical
 
     def _next(self, number: int, wire_type: int) -> bool:
-        """Step over the field's tag if it comes next. All our tags are one byte."""
+        """Step over the field's tag if it comes next. All our tags are one byte or two."""
         tag = number << 3 | wire_type
-        if self._data[self._at : self._at + 1] != bytes((tag,)):
+        written = bytes((tag,)) if tag < 0x80 else bytes((tag & 0x7F | 0x80, tag >> 7))
+        if not self._data.startswith(written, self._at):
             return False
-        self._at += 1
+        self._at += len(written)
         return True
 
     def _varint(self) -> int:

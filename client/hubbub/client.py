@@ -5,51 +5,33 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike, fsdecode
-from typing import Final, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Final, Self
 
-from hubbub import forks, log, randomness
-from hubbub.contract import Bundle, Metric, is_name, operator_key_bytes, read_metric
+from hubbub import at_exit, forks, log, randomness
+from hubbub.budgets import read_budgets
+from hubbub.bundle import Bundle, operator_key_bytes
+from hubbub.contract import Metric
 from hubbub.errors import (
     BadSignature,
-    InvalidBudget,
+    HubbubError,
     StateUnavailable,
     UndeclaredSource,
     UnknownMetric,
 )
-from hubbub.exact import Epsilon, charge_text
-from hubbub.ledger import Answer, Charge, Entry, Ledger
-from hubbub.limits import MAX_CHARGE_PER_SOURCE, REPORT_ID_BYTES
+from hubbub.ledger import Ledger
 from hubbub.outcome import Outcome
+from hubbub.preview import WaitingReport, preview
+from hubbub.recording import Recorder
+from hubbub.refresh import BundleInForce
+from hubbub.rows import Switch
 from hubbub.transport import GrpcTransport, Transport, is_loopback
 from hubbub.upload import Uploader
 
-# How long closing may wait for a report that is under way.
+if TYPE_CHECKING:
+    from hubbub.statement import Statement
+
+# How long closing, or turning off, may wait for a report that is under way.
 _CLOSE_SECONDS: Final = 2.0
-
-_NOT_CHARGED: Final = {
-    Charge.ALREADY_ANSWERED: Outcome.ALREADY_ANSWERED,
-    Charge.BUDGET_SPENT: Outcome.BUDGET_SPENT,
-}
-
-# Stands for any value that is not text: no label equals it.
-_NO_LABEL: Final = ""
-# The text of a subclass of str, whose own str() may differ: an enumeration's is its name.
-_plain: Final = str.__str__
-
-
-class WaitingReport(NamedTuple):
-    """A report that is stored and has not been counted yet."""
-
-    metric: str
-    question: str
-    round: int
-    epsilon: str
-    """What it was charged, as decimal text."""
-    supports: tuple[str, ...]
-    """The values it speaks for. It was made with noise: none of them need be true. Empty in an
-    open domain, where it speaks for countless texts."""
-    size: int
-    """Bytes, before sealing."""
 
 
 class Client:
@@ -86,17 +68,9 @@ class Client:
         none, or OSError for a missing bundle file.
         """
         keys = (operator_key,) if isinstance(operator_key, str) else tuple(operator_key)
-        self._budgets = {source: _budget(source, text) for source, text in budgets.items()}
-        self._bundle = _verified(bundle, keys)
-        if transport is None:
-            self._transport: Transport = GrpcTransport(
-                self._bundle.endpoint, self._bundle.certificate_authority
-            )
-        else:
-            self._transport = transport
-        self._owns_transport = transport is None
-        if state_dir is None:
-            _require_loopback(self._transport.destination)
+        self._budgets = read_budgets(budgets)
+        given = _verified(bundle, keys)
+        self._in_memory = state_dir is None
         # For the counts; re-entrant for the sake of signal handlers.
         self._lock = threading.RLock()
         self._counts = dict.fromkeys(Outcome, 0)
@@ -104,39 +78,62 @@ class Client:
         forks.watch(self, self._lock, Client._after_fork)
         self._ledger = Ledger.open(None if state_dir is None else fsdecode(state_dir))
         try:
-            self._ledger.adopt(self._bundle, keys, self._budgets)
-            waiting = bool(self._ledger.outbox())
+            self._in_force = BundleInForce(given, self._ledger, keys, self._budgets, self._clock)
+            self._owns_transport = transport is None
+            self._transport: Transport = transport or GrpcTransport(
+                self._bundle.endpoint, self._bundle.certificate_authority
+            )
+            if self._in_memory:
+                _require_loopback(self._transport.destination)
         except BaseException:
             self._ledger.close()
             raise
-        self._uploader = Uploader(
-            self._ledger, self._bundle, self._transport, clock=self._clock, source=self._source
+        self._recorder = Recorder(
+            self._ledger, self._in_force, self._budgets, clock=self._clock, source=self._source
         )
-        # A simulated crowd has no use for a thread in each of its devices.
-        self._sends_by_itself = state_dir is not None
+        self._uploader = Uploader(
+            self._ledger,
+            self._in_force,
+            self._recorder,
+            self._transport,
+            # A state in memory stays on this machine, wherever the operator moves to.
+            moves=self._owns_transport and not self._in_memory,
+            clock=self._clock,
+            source=self._source,
+        )
+        if not self._in_memory:
+            at_exit.close_at_exit(self)
         if not enabled:
             self.enabled = False
-        elif waiting:
+        elif self._has_work():
             self._wake()
+
+    @property
+    def _bundle(self) -> Bundle:
+        return self._in_force.bundle
 
     def metric(self, name: str) -> "MetricHandle":
         """The handle for recording a metric.
 
-        Raises UnknownMetric (a KeyError) or UndeclaredSource: call it at start-up.
+        A metric that is paid for as a whole is charged here, before there is anything to
+        record: call it at start-up. Raises UnknownMetric (a KeyError) or UndeclaredSource.
         """
         metric = self._bundle.metrics.get(name)
         if metric is None:
             raise UnknownMetric(name, list(self._bundle.metrics))
         if metric.source not in self._budgets:
             raise UndeclaredSource(name, metric.source, list(self._budgets))
+        if metric.series_charge is not None:
+            self._enrol(metric)
         return MetricHandle(self, metric)
 
     @property
     def enabled(self) -> bool:
-        """Whether anything is recorded or sent.
+        """Whether the app lets anything be recorded or sent.
 
-        Turning it off empties the outbox. The account of what was spent stays, so that
-        turning it on again gives no budget back. The app keeps the choice between starts.
+        Turning it off deletes what `opt_out` deletes. The account of what was spent stays, so
+        that turning it on again gives no budget back. The app keeps this choice between starts;
+        the owner's, `pause` and `opt_out`, are kept here.
         """
         return self._uploader.enabled
 
@@ -147,12 +144,70 @@ class Client:
             if wanted and self._uploader.enabled:
                 return
             # Emptied before turning on as well: it may have failed when it was turned off.
-            self._uploader.enabled = False
+            self._stop_sending()
             self._ledger.withdraw()
             self._uploader.enabled = wanted
         except Exception as error:
             self._uploader.enabled = False
             log.warning("collection is off, but not withdrawn: %s", type(error).__name__)
+
+    @property
+    def switch(self) -> Switch | None:
+        """What the owner of this device has chosen; None if the state cannot be read."""
+        try:
+            return self._ledger.switch()
+        except HubbubError as error:
+            log.warning("the owner's choice could not be read: %s", type(error).__name__)
+            return None
+
+    def pause(self) -> bool:
+        """Record and send nothing until `resume`, over restarts too. What waits goes on waiting.
+
+        Returns whether that is in force: not if the state could not be written.
+        """
+        return self.switch is Switch.OPTED_OUT or self._set_switch(Switch.PAUSED)
+
+    def resume(self) -> bool:
+        """End a pause. Somebody who has opted out stays out."""
+        return self.switch is not Switch.PAUSED or self._set_switch(Switch.ON)
+
+    def opt_out(self) -> bool:
+        """Record and send nothing until `opt_in`, over restarts too; delete what was said.
+
+        What waits, memos, and the bytes of reports that left are deleted. The account of what
+        was spent stays. Returns whether that is in force: not if the state could not be written.
+        """
+        return self._set_switch(Switch.OPTED_OUT)
+
+    def opt_in(self) -> bool:
+        """End opting out. No budget comes back, and a new memo is charged in full."""
+        return self._set_switch(Switch.ON)
+
+    def _set_switch(self, switch: Switch) -> bool:
+        try:
+            if self._closed:
+                return False
+            self._ledger.set_switch(switch, int(self._clock()))
+        except Exception as error:
+            log.warning("the owner's choice could not be stored: %s", type(error).__name__)
+            return False
+        if switch is not Switch.ON:
+            self._disconnect()
+        elif self._has_work():
+            self._wake()
+        return True
+
+    def _stop_sending(self) -> None:
+        self._uploader.enabled = False
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        """Nothing leaves any more when this returns, unless on a connection of the app's own."""
+        for _ in range(2):
+            # Twice: a report on its way to the network may have connected anew in between.
+            if self._owns_transport and isinstance(self._transport, GrpcTransport):
+                self._transport.disconnect()
+            self._uploader.quiesce(_CLOSE_SECONDS)
 
     @property
     def counts(self) -> Mapping[Outcome, int]:
@@ -167,35 +222,40 @@ class Client:
     def preview(self) -> list[WaitingReport]:
         """What waits to be sent, as it will be sent. Draws nothing."""
         try:
-            return [self._waiting(entry) for entry in self._ledger.outbox()]
+            return preview(self._ledger, self._bundle)
         except Exception as error:
             log.warning("the outbox could not be read: %s", type(error).__name__)
             return []
 
-    def _waiting(self, entry: Entry) -> WaitingReport:
-        metric = self._bundle.metrics.get(entry.metric)
-        if metric is None:
-            # The bundle no longer asks it, but what was answered is still sent.
-            metric = read_metric(self._ledger.contracts()[entry.metric])
-        report = entry.report or b""
-        return WaitingReport(
-            metric=entry.metric,
-            question=metric.question,
-            round=entry.round,
-            epsilon=charge_text(entry.charge),
-            supports=metric.supported(report[REPORT_ID_BYTES:]),
-            size=len(report),
-        )
+    @property
+    def dropped(self) -> int:
+        """How many reports were dropped, in this device's life, because too many waited."""
+        try:
+            return self._ledger.dropped()
+        except HubbubError as error:
+            log.warning("the ledger could not be read: %s", type(error).__name__)
+            return 0
+
+    def statement(self) -> "Statement":
+        """What was asked, what left, what it can reveal at most: for this device's owner.
+
+        `str()` of it is text. Raises StateError if the state cannot be read.
+        """
+        from hubbub.statement import statement
+
+        return statement(self._ledger, now=self._clock())
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Send what waits now, for up to `timeout` seconds.
 
-        Returns whether nothing waits any more. Calling it is never needed, but with a state
-        in memory: reports leave by themselves.
+        Returns whether nothing waits any more but reports of a series, which leave when their
+        round is over. Calling it is never needed, but with a state in memory: reports leave by
+        themselves.
         """
         if self._closed or not self.enabled:
             return False
         try:
+            self._recorder.attend_all()
             return self._uploader.flush(timeout)
         except Exception as error:
             log.warning("flush failed: %s", type(error).__name__)
@@ -205,12 +265,17 @@ class Client:
         """Stop sending and close the state; what waits is sent after the next start.
 
         Sends nothing by itself: a program that ends soon after it recorded calls `flush`.
+        Called when the program ends, if the app did not.
         """
+        self.close_within(_CLOSE_SECONDS)
+
+    def close_within(self, seconds: float) -> None:
+        """Close, waiting at most so long for a report that is under way."""
         if self._closed:
             return
         self._closed = True
         steps: list[Callable[[], None]] = [
-            partial(self._uploader.close, _CLOSE_SECONDS),
+            partial(self._uploader.close, seconds),
             self._ledger.close,
         ]
         if self._owns_transport:
@@ -244,7 +309,8 @@ class Client:
         """Nothing: the child counts on from what its parent had."""
 
     def _wake(self) -> None:
-        if not self._sends_by_itself:
+        # A simulated crowd has no use for a thread in each of its devices.
+        if self._in_memory:
             return
         try:
             self._uploader.wake()
@@ -252,39 +318,31 @@ class Client:
             # No thread to be had. What waits is safe, and the next report tries again.
             log.warning("the upload could not start: %s", type(error).__name__)
 
+    def _has_work(self) -> bool:
+        return bool(self._ledger.outbox() or self._recorder.series())
+
+    def _enrol(self, metric: Metric) -> None:
+        """Pay for a series, if anything may be recorded; else that is done when it may."""
+        try:
+            if self._may_record():
+                self._recorder.enrol(metric)
+        except Exception as error:
+            log.warning("%s could not be enrolled: %s", metric.name, type(error).__name__)
+
     def _try_to_record(self, metric: Metric, value: object) -> Outcome:
-        if self._closed or not self.enabled:
+        if not self._may_record():
             return self._off()
-        now = self._clock()
-        round_number = metric.schedule.round_at(now)
-        if round_number is None:
+        # A newer bundle may no longer ask it.
+        if metric.name not in self._bundle.metrics:
             return Outcome.NOT_ASKED_NOW
-        index, inside = self._index(metric, value)
-        with self._ledger.transaction() as connection:
-            answer = Answer(connection, metric, round_number, self._budgets[metric.source])
-            # Asked again where turning it off has to wait: what comes after is not stored.
-            if not self.enabled:
-                return self._off()
-            if answer.charge is not Charge.CHARGED:
-                return _NOT_CHARGED[answer.charge]
-            report_id = self._source.digits(REPORT_ID_BYTES)
-            payload = metric.mechanism.randomise(index, self._source)
-            answer.store(report_id + payload, int(now))
-        return Outcome.STORED if inside else Outcome.STORED_OUTSIDE_DOMAIN
+        outcome = self._recorder.record(metric, value, self._may_record)
+        return self._off() if outcome is None else outcome
+
+    def _may_record(self) -> bool:
+        return self.enabled and not self._closed
 
     def _off(self) -> Outcome:
         return Outcome.CLIENT_CLOSED if self._closed else Outcome.COLLECTION_OFF
-
-    def _index(self, metric: Metric, value: object) -> tuple[int, bool]:
-        """The value's index, or its stand-in's; and whether it was in the domain."""
-        domain = metric.domain
-        # Drawn for every value, so that a stand-in costs the same as any other.
-        chance = self._source.below(domain.k)
-        stand_in = chance if domain.other is None else domain.other
-        # Of an object only the type is asked: anything else might run code of its own.
-        label = _plain(cast(str, value)) if issubclass(type(value), str) else _NO_LABEL
-        index = domain.index_of(None if value is None else label)
-        return stand_in if index is None else index, index is not None
 
     def _count(self, outcome: Outcome) -> None:
         counted = Outcome.STORED if outcome else outcome
@@ -315,21 +373,6 @@ class MetricHandle:
 
     def __repr__(self) -> str:
         return f"<metric {self._metric.name!r}>"
-
-
-def _budget(source: str, text: str) -> int:
-    if not is_name(source):
-        raise InvalidBudget(source, "a source is named by 1 to 64 of a-z, 0-9, '.', '_', '-'")
-    try:
-        charge = Epsilon.parse(text).charge
-    except TypeError:
-        kind = type(text).__name__
-        raise InvalidBudget(source, f'must be decimal text such as "4", not {kind}') from None
-    except ValueError as error:
-        raise InvalidBudget(source, str(error)) from None
-    if charge > MAX_CHARGE_PER_SOURCE:
-        raise InvalidBudget(source, f"{text} is above 32, the most a source may ever give away")
-    return charge
 
 
 def _verified(bundle: str | PathLike[str] | Bundle, operator_keys: Sequence[str]) -> Bundle:

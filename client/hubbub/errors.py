@@ -132,6 +132,14 @@ class InvalidBudget(HubbubError, ValueError):
         self.reason = reason
 
 
+class InvalidWords(HubbubError, ValueError):
+    """A translation of the statement that does not fit what is to be said."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the translation cannot be used: {reason}")
+        self.reason = reason
+
+
 class StateError(HubbubError):
     """The state directory cannot be used, so nothing can be charged or sent."""
 
@@ -147,3 +155,7 @@ class StateUnavailable(StateError):
 
 class StateCorrupt(StateError):
     """Damaged or not ours; spending is refused rather than started afresh."""
+
+
+class StateRolledBack(StateError):
+    """An older ledger than was here before, or nothing to tell by; so spending is refused."""

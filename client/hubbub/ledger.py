@@ -1,80 +1,51 @@
 """The device's memory: what was charged, what waits to be sent, what left. One SQLite file.
 
-One row of `report` is at once the charge, the answered round and the outbox entry, so that
-no crash can separate them. Rows are never removed: opting out deletes what a report said,
-not that it was charged.
+Rows are never removed: opting out deletes what a report said, not that it was charged. Beside
+the file lies the sidecar, by which an older copy is told; see generation.py.
 """
 
 import os
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
-from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
 
-from hubbub import forks, state_file
-from hubbub.contract import Bundle, Metric
-from hubbub.digest import sha256
-from hubbub.errors import ChangedContract, ForeignOperator, LowerRevision, StateUnavailable
-from hubbub.limits import MAX_CHARGE_PER_DEVICE
+from hubbub import adoption, forks, outbox, rows, schema, state_file
+from hubbub.bundle import Bundle
+from hubbub.errors import StateRolledBack, StateUnavailable
+from hubbub.generation import Sidecar
+from hubbub.rows import (
+    KEY,
+    OUTBOX,
+    BundleRecord,
+    Departure,
+    Enrolment,
+    Entry,
+    Status,
+    Switch,
+)
+from hubbub.transaction import Transaction
 
+# A log is merged into the file when it has grown to this; 1 MiB is some fifty records.
+_LOG_BYTES: Final = 1 << 20
 
-class Status(IntEnum):
-    """What has become of a report."""
-
-    WAITING = 0
-    """Stored, and has not left."""
-    SENT = 1
-    """Handed to the network; no answer yet."""
-    COUNTED = 2
-    """The aggregator counted it, once."""
-    REFUSED = 3
-    """The aggregator will not count it."""
-    EXPIRED = 4
-    """Its round closed before an answer came; an earlier try may have been counted."""
-    WITHDRAWN = 5
-    """Collection was turned off before it was counted."""
-
-
-class Charge(IntEnum):
-    """What came of asking to charge for an answer."""
-
-    CHARGED = 0
-    ALREADY_ANSWERED = 1
-    BUDGET_SPENT = 2
-
-
-class Entry(NamedTuple):
-    """One row of the ledger; its fields are the table's columns."""
-
-    source: str
-    metric: str
-    round: int
-    digest: bytes
-    charge: int
-    recorded_at: int
-    status: Status
-    report: bytes | None
-    key_id: bytes | None = None
-    sealed: bytes | None = None
-    destination: str | None = None
-    left_at: int | None = None
-
-
-_COLUMNS: Final = ", ".join(Entry._fields)
-_OUTBOX: Final = f"status IN ({Status.WAITING:d}, {Status.SENT:d})"
-_ROW: Final = "source = ? AND metric = ? AND round = ?"
+T = TypeVar("T")
 
 
 class Ledger:
     """An open state file. Safe to use from several threads and several processes.
 
-    Whatever reads or writes raises StateUnavailable or StateCorrupt.
+    Whatever reads or writes raises StateUnavailable, StateCorrupt or, opening, StateRolledBack.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
-        self._connection = connection
+    def __init__(
+        self, connection: sqlite3.Connection, path: str, sidecar: Sidecar | None = None
+    ) -> None:
+        # None: closed, or to be opened again after a fork.
+        self._connection: sqlite3.Connection | None = connection
         self._path = path
+        self._sidecar = sidecar
         self._closed = False
         # Re-entrant: a signal handler may find its own thread in here, and must not wait for it.
         self._lock = threading.RLock()
@@ -84,119 +55,96 @@ class Ledger:
     def open(cls, state_dir: str | None) -> "Ledger":
         """Open or create the ledger in a directory; None: in memory."""
         if state_dir is None:
-            connection = state_file.connect(state_file.MEMORY)
-            state_file.create_tables(connection)
-            return cls(connection, state_file.MEMORY)
-        path = os.path.join(state_dir, state_file.FILE_NAME)
+            return cls(state_file.create_in_memory(), state_file.MEMORY)
+        path, sidecar = _places(state_dir)
+        _require_announced(path)
         try:
             os.makedirs(state_dir, mode=0o700, exist_ok=True)
         except (OSError, ValueError) as error:
             raise StateUnavailable(path, f"cannot be created: {error}") from None
-        if not os.path.exists(path):
-            state_file.create(path)
-        ledger = cls(state_file.open_checked(path), path)
-        try:
-            ledger._require_writable()
-        except BaseException:
-            ledger.close()
-            raise
+        with forks.forbidden():
+            if not _exists(path, sidecar):
+                state_file.create(path)
+            reached = sidecar.newest()
+            require = partial(sidecar.require, reached, path)
+            ledger = cls(state_file.open_existing(path, require), path, sidecar)
+            try:
+                ledger._start(sidecar, reached)
+            except BaseException:
+                ledger.close()
+                raise
         return ledger
 
     @classmethod
     def open_to_read(cls, state_dir: str) -> "Ledger":
-        """Open an existing ledger for looking only."""
-        path = os.path.join(state_dir, state_file.FILE_NAME)
-        if not os.path.exists(path):
-            raise StateUnavailable(path, "there is no ledger here")
-        return cls(state_file.open_checked(path), path)
+        """Copy an existing ledger into memory, for looking only. Writes nothing."""
+        path, sidecar = _places(state_dir)
+        with forks.forbidden():
+            if not _exists(path, sidecar):
+                raise StateUnavailable(path, "there is no ledger here")
+            require = partial(sidecar.require, sidecar.newest(), path)
+            connection = state_file.read_copy(path, require)
+        state_file.upgrade(connection, path)
+        return cls(connection, state_file.MEMORY)
 
     def adopt(
-        self, bundle: Bundle, operator_keys: Sequence[str], budgets: Mapping[str, int]
-    ) -> None:
-        """Make a verified bundle the one in force, and remember the app's budgets.
+        self,
+        bundle: Bundle,
+        operator_keys: Sequence[str],
+        budgets: Mapping[str, int],
+        *,
+        now: int,
+        fetched: bool = False,
+    ) -> bytes:
+        """Take a verified bundle, and remember the app's budgets, in units of 10^-12 of ε.
 
+        Returns the SignedBundle that is in force: this one, or a higher revision that was
+        fetched over the network before. `fetched`: this one was, too. `now`: seconds UTC.
         Raises ForeignOperator, LowerRevision or ChangedContract, and then changes nothing.
         """
-        fingerprint = sha256(bundle.signed)
         with self.transaction() as connection:
-            rows = connection.execute("SELECT key, revision, bundle FROM operator")
-            known = {key: (revision, seen) for key, revision, seen in rows}
-            for key in known:
-                if key not in operator_keys:
-                    raise ForeignOperator(key, bundle.operator)
-            revision, seen = known.get(bundle.operator, (0, b""))
-            if bundle.revision < revision or (bundle.revision == revision and seen != fingerprint):
-                raise LowerRevision(revision, bundle.revision)
-            contracts = dict(connection.execute("SELECT metric, digest FROM contract"))
-            for metric in bundle.metrics.values():
-                digest = contracts.get(metric.name, metric.digest)
-                if digest != metric.digest:
-                    raise ChangedContract(metric.name, digest, metric.digest)
-            if bundle.revision > revision:
-                _write(connection, "operator", (bundle.operator, bundle.revision, fingerprint))
-            for metric in bundle.metrics.values():
-                if metric.name not in contracts:
-                    _write(connection, "contract", (metric.name, metric.digest, metric.contract))
+            in_force = adoption.adopt(connection, bundle, operator_keys, now=now, fetched=fetched)
+            if not _refreshed_at(connection):
+                # What the app hands in at first is new enough for now.
+                rows.overwrite(connection, "refresh", {"asked_at": now})
             if dict(connection.execute("SELECT source, charge FROM budget")) != budgets:
                 connection.execute("DELETE FROM budget")
                 for budget in budgets.items():
-                    _write(connection, "budget", budget)
+                    rows.write(connection, "budget", budget)
+            return in_force
 
-    def transaction(self) -> "Transaction":
+    def transaction(self) -> Transaction:
         """Everything in the block becomes durable together, or nothing of it.
 
         For recording: make an Answer of the connection it gives, and store in it.
         """
-        return Transaction(self._connection, self._lock, self._path)
+        return Transaction(self._connected, self._ours(), self._path, self._sidecar)
 
     def outbox(self) -> list[Entry]:
         """What is to be sent, oldest first."""
-        return self._entries(f"WHERE {_OUTBOX} ORDER BY recorded_at, metric, round")
+        return self._read(outbox.waiting)
 
     def entries(self) -> list[Entry]:
-        """Everything that was ever charged, by source, metric and round."""
-        return self._entries("ORDER BY source, metric, round")
+        """Every report that was ever stored, by source, metric and round."""
+        return self._read(
+            lambda connection: rows.entries(connection, "ORDER BY source, metric, round")
+        )
 
-    def depart(
-        self, entry: Entry, key_id: bytes, sealed: bytes, destination: str, now: int
-    ) -> bytes | None:
-        """Note, before it is sent, that a report leaves sealed; return the bytes to send.
+    def departures(self, entry: Entry | None = None) -> list[Departure]:
+        """Every departure, or those of one report; by source, metric, round and time."""
+        where, which = ("", ()) if entry is None else (f"WHERE {KEY}", entry[:3])
+        clause = f"{where} ORDER BY source, metric, round, left_at"
+        return self._read(lambda connection: rows.departures(connection, clause, which))
 
-        They are those of an earlier try, by whichever process, if that was to the same key.
-        None: the report no longer waits, and must not be sent.
-        """
-        with self.transaction() as connection:
-            for kept in _select(connection, f"WHERE {_ROW} AND {_OUTBOX}", entry[:3]):
-                if kept.sealed is not None and kept.key_id == key_id:
-                    sealed = kept.sealed
-                left_at = now if kept.left_at is None else kept.left_at
-                _write(
-                    connection,
-                    "report",
-                    kept._replace(
-                        status=Status.SENT,
-                        key_id=key_id,
-                        sealed=sealed,
-                        destination=destination,
-                        left_at=left_at,
-                    ),
-                )
-                return sealed
-        return None
+    def enrolments(self) -> list[Enrolment]:
+        """Every series that was ever paid for, by source, metric and number."""
+        clause = "ORDER BY source, metric, number"
+        return self._read(lambda connection: rows.enrolments(connection, clause))
 
-    def settle(self, entry: Entry, status: Status) -> None:
-        """Note what became of a report that was sent; its sealed bytes are done with."""
-        with self.transaction() as connection:
-            for kept in _select(connection, f"WHERE {_ROW} AND {_OUTBOX}", entry[:3]):
-                _write(connection, "report", kept._replace(status=status, sealed=None))
-
-    def withdraw(self) -> None:
-        """Empty the outbox. What never left is deleted; every charge stays."""
-        with self.transaction() as connection:
-            for kept in _select(connection, f"WHERE {_OUTBOX}"):
-                report = None if kept.left_at is None else kept.report
-                withdrawn = kept._replace(status=Status.WITHDRAWN, sealed=None, report=report)
-                _write(connection, "report", withdrawn)
+    def bundles(self) -> list[BundleRecord]:
+        """Every bundle that was ever taken, by operator and revision."""
+        clause = "ORDER BY operator, revision"
+        return self._read(lambda connection: rows.bundles(connection, clause))
 
     def contracts(self) -> dict[str, bytes]:
         """Every contract this device ever held, by metric."""
@@ -206,146 +154,204 @@ class Ledger:
         """The budget the app last declared for each source."""
         return dict(self._rows("SELECT source, charge FROM budget ORDER BY source"))
 
-    def operators(self) -> dict[str, int]:
-        """The operators whose bundles were in force, and their highest revision."""
-        return dict(self._rows("SELECT key, revision FROM operator ORDER BY key"))
+    def accounts(self) -> dict[str, int]:
+        """What each source has spent, in units of 10^-12 of ε."""
+        accounts = self._read(lambda connection: rows.accounts(connection, "ORDER BY source"))
+        return {account.source: account.spent for account in accounts}
+
+    def dropped(self) -> int:
+        """How many reports were dropped, because too many waited."""
+        ((count,),) = self._rows(
+            f"SELECT count(*) FROM report WHERE status = {Status.DROPPED:d}"  # noqa: S608
+        )
+        return int(count)
+
+    def depart(
+        self, entry: Entry, key_id: bytes, sealed: bytes, destination: str, now: int
+    ) -> bytes | None:
+        """Note, before it is sent, that a report leaves sealed; return the bytes to send.
+
+        They are those of an earlier try, by whichever process, if that was to the same key.
+        None: the report no longer waits, or the owner has turned sending off; it must not be
+        sent. A retry to the same destination notes nothing new.
+        """
+        with self.transaction() as connection:
+            if _switch(connection) is not Switch.ON:
+                return None
+            for kept in rows.entries(connection, f"WHERE {KEY} AND {OUTBOX}", entry[:3]):
+                same_key = (*entry[:3], key_id)
+                for earlier in rows.departures(
+                    connection, f"WHERE {KEY} AND key_id = ? ORDER BY left_at DESC", same_key
+                ):
+                    sealed = earlier.sealed or sealed
+                    if earlier.destination == destination:
+                        return sealed
+                departure = Departure(*entry[:3], key_id, destination, sealed, now)
+                rows.write(connection, "departure", departure)
+                rows.write(connection, "report", kept._replace(status=Status.SENT))
+                return sealed
+        return None
+
+    def settle(self, entry: Entry, status: Status) -> None:
+        """Note what became of a report that was sent."""
+        with self.transaction() as connection:
+            for kept in rows.entries(connection, f"WHERE {KEY} AND {OUTBOX}", entry[:3]):
+                outbox.settle(connection, kept, status)
+
+    def drop_old(self) -> None:
+        """Drop reports that waited too long; see outbox.py."""
+        with self.transaction() as connection:
+            outbox.drop_old(connection)
+
+    def withdraw(self) -> None:
+        """Empty the outbox, and delete what every report said and every memo.
+
+        Every charge stays, with its time, and that and when a report left.
+        """
+        with self.transaction() as connection:
+            outbox.withdraw(connection)
+        self._forget()
+
+    def switch(self) -> Switch:
+        """What the owner has chosen."""
+        return self._read(_switch)
+
+    def set_switch(self, switch: Switch, now: int) -> None:
+        """Keep the owner's choice; it holds at once, for every process. `now`: seconds UTC.
+
+        Opting out withdraws. Choosing what is chosen already changes nothing else.
+        """
+        with self.transaction() as connection:
+            if _switch(connection) is not switch:
+                rows.overwrite(connection, "owner", {"switch": switch, "changed_at": now})
+            if switch is Switch.OPTED_OUT:
+                outbox.withdraw(connection)
+        if switch is Switch.OPTED_OUT:
+            self._forget()
+
+    def refreshed_at(self) -> int:
+        """When a newer bundle was last asked for, or the first was taken; seconds UTC."""
+        return self._read(_refreshed_at)
+
+    def note_refresh(self, now: int) -> None:
+        """Note that a newer bundle was asked for."""
+        with self.transaction() as connection:
+            rows.overwrite(connection, "refresh", {"asked_at": now})
+
+    def checkpoint(self) -> None:
+        """Merge the log into the file, if it has grown long. Waits for nobody."""
+        if state_file.log_size(self._path) > _LOG_BYTES:
+            self._merge("PASSIVE")
 
     def close(self) -> None:
         """Close the file; what comes after raises StateUnavailable."""
-        with self._lock, state_file.state_errors(self._path):
+        with self._ours(), state_file.state_errors(self._path):
             self._closed = True
-            self._connection.close()
+            self._disconnect()
 
-    def _after_fork(self) -> None:
-        """Open the file again: a connection must not be used on both sides of a fork.
+    def _start(self, sidecar: Sidecar, reached: int | None) -> None:
+        """Bring ledger and sidecar up to today, and see that they can be written."""
+        with self._ours(), state_file.state_errors(self._path):
+            connection = self._connected()
+            number = schema.number(connection)
+            if reached is None:
+                sidecar.create()
+            elif reached < number:
+                # A kill came between the two.
+                sidecar.stamp(number)
+            state_file.upgrade(connection, self._path)
+        self._begin_log()
 
-        The old one is idle, so closing it undoes nothing of the parent's. In memory, the
-        child has a copy.
+    def _begin_log(self) -> None:
+        """Write something that changes nothing, so that no record has to begin a log.
+
+        Beginning one takes a sync more, and is where a file shows that it cannot be written.
         """
-        if self._path != state_file.MEMORY and not self._closed:
-            self._connection.close()
-            self._connection = state_file.connect(self._path)
+        with Transaction(self._connected, self._ours(), self._path, None) as connection:
+            schema.touch(connection)
 
-    def _require_writable(self) -> None:
-        """Try it now, so that a state that cannot be written is refused at the start."""
-        with self.transaction() as connection:
-            connection.execute("UPDATE budget SET charge = charge")
-            connection.execute("ROLLBACK")
+    def _forget(self) -> None:
+        """See that what was deleted is not in the log any more."""
+        if self._sidecar is not None:
+            self._merge("TRUNCATE")
 
-    def _entries(self, clause: str) -> list[Entry]:
-        with self._lock, state_file.state_errors(self._path):
-            return _select(self._connection, clause)
+    def _merge(self, how: str) -> None:
+        with self._ours(), state_file.state_errors(self._path):
+            self._connected().execute(f"PRAGMA wal_checkpoint({how})")
+        self._begin_log()
 
-    def _rows(self, statement: str) -> list[Any]:
-        with self._lock, state_file.state_errors(self._path):
-            return self._connection.execute(statement).fetchall()
+    def _ours(self) -> "threading.RLock":
+        """The lock, for whoever uses the connection. Raises StateUnavailable where that is not
+        this process's, and nobody may be here to let go of the lock."""
+        _require_announced(self._path)
+        return self._lock
 
-
-class Transaction:
-    """The connection for a block, and nobody else writing.
-
-    Durable when the block has ended; undone if it raises. A class, since a generator's
-    context would take a tenth of a device's work.
-    """
-
-    __slots__ = ("_connection", "_lock", "_path")
-
-    def __init__(self, connection: sqlite3.Connection, lock: "threading.RLock", path: str) -> None:
-        self._connection = connection
-        self._lock = lock
-        self._path = path
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._lock.acquire()
-        try:
-            self._begin()
-        except BaseException:
-            self._lock.release()
-            raise
+    def _connected(self) -> sqlite3.Connection:
+        """The connection; under the lock."""
+        if self._connection is None:
+            if self._closed:
+                raise StateUnavailable(self._path, "it is closed")
+            self._connection = state_file.reopen(self._path)
         return self._connection
 
-    def _begin(self) -> None:
-        try:
-            if self._connection.in_transaction:
-                raise StateUnavailable(self._path, "it is in use by a caller of this very call")
-            self._connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
-            raise state_file.state_error(self._path, error) from None
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        try:
-            self._end(error)
-        finally:
-            self._lock.release()
+    def _after_fork(self) -> None:
+        """Let go of the file: a connection must not be used on both sides of a fork.
 
-    def _end(self, error: BaseException | None) -> None:
-        try:
-            try:
-                if error is None and self._connection.in_transaction:
-                    self._connection.execute("COMMIT")
-            finally:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-        except sqlite3.Error as failure:
-            raise state_file.state_error(self._path, failure) from None
-        if isinstance(error, sqlite3.Error | UnicodeError):
-            raise state_file.state_error(self._path, error) from None
+        Closing undoes nothing of the parent's: the connection is idle, and as long as the parent
+        has its own, SQLite leaves the log alone. It is opened again when it is used, and not
+        before every ledger has let go: the locks of one process are counted together, and the
+        child has none. In memory, the child has a copy.
+        """
+        if self._path != state_file.MEMORY:
+            self._disconnect()
+
+    def _read(self, select: Callable[[sqlite3.Connection], T]) -> T:
+        with self._ours(), state_file.state_errors(self._path):
+            return select(self._connected())
+
+    def _rows(self, statement: str) -> list[Any]:
+        return self._read(lambda connection: connection.execute(statement).fetchall())
 
 
-class Answer:
-    """A charge under way, inside its transaction."""
+def _refreshed_at(connection: sqlite3.Connection) -> int:
+    (asked_at,) = connection.execute("SELECT asked_at FROM refresh").fetchone()
+    return int(asked_at)
 
-    def __init__(
-        self, connection: sqlite3.Connection, metric: Metric, round_number: int, budget: int
-    ) -> None:
-        self._connection = connection
-        self._metric = metric
-        self._round = round_number
-        self.charge = self._decide(budget)
 
-    def _decide(self, budget: int) -> Charge:
-        metric = self._metric
-        newest, source_spent, device_spent = self._connection.execute(
-            "SELECT max(round) FILTER (WHERE source = :source AND metric = :metric), "
-            "coalesce(sum(charge) FILTER (WHERE source = :source), 0), coalesce(sum(charge), 0) "
-            "FROM report",
-            {"source": metric.source, "metric": metric.name},
-        ).fetchone()
-        # A clock that was set back asks for a round that has passed: it stays passed.
-        if newest is not None and newest >= self._round:
-            return Charge.ALREADY_ANSWERED
-        charge = metric.epsilon.charge
-        if source_spent + charge > budget or device_spent + charge > MAX_CHARGE_PER_DEVICE:
-            return Charge.BUDGET_SPENT
-        return Charge.CHARGED
+def _switch(connection: sqlite3.Connection) -> Switch:
+    (switch,) = connection.execute("SELECT switch FROM owner").fetchone()
+    return Switch(switch)
 
-    def store(self, report: bytes, now: int) -> None:
-        """Write charge and report (id ‖ payload) as one row."""
-        metric = self._metric
-        entry = Entry(
-            source=metric.source,
-            metric=metric.name,
-            round=self._round,
-            digest=metric.digest,
-            charge=metric.epsilon.charge,
-            recorded_at=now,
-            status=Status.WAITING,
-            report=report,
+
+def _require_announced(path: str) -> None:
+    """Raise StateUnavailable where a ledger of the parent's would be used, or its locks lost."""
+    if forks.unannounced():
+        raise StateUnavailable(
+            path,
+            "this process was forked without Python's fork hooks: make the client after the fork, "
+            "or have the server call the hooks (uWSGI: lazy-apps or py-call-uwsgi-fork-hooks)",
         )
-        _write(self._connection, "report", entry)
 
 
-def _select(
-    connection: sqlite3.Connection, clause: str, parameters: Sequence[object] = ()
-) -> list[Entry]:
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM report {clause}", parameters)  # noqa: S608
-    return [Entry(*row)._replace(status=Status(row[6])) for row in rows]
+def _places(state_dir: str) -> tuple[str, Sidecar]:
+    return os.path.join(state_dir, state_file.FILE_NAME), Sidecar(state_dir)
 
 
-def _write(connection: sqlite3.Connection, table: str, row: Sequence[object]) -> None:
-    """Write a row, in place of the one with the same key if there is one."""
-    places = ", ".join("?" * (len(row) + 1))
-    connection.execute(
-        f"REPLACE INTO {table} VALUES ({places})",  # noqa: S608
-        state_file.checksummed(row),
-    )
+def _exists(path: str, sidecar: Sidecar) -> bool:
+    """Whether there is a ledger. Raises StateRolledBack if there was one."""
+    # In this order: the ledger is made first.
+    had_ledger = sidecar.exists()
+    if os.path.exists(path):
+        return True
+    if had_ledger:
+        raise StateRolledBack(
+            path,
+            "the ledger is missing, and a fresh one would hand out again what was spent; put it "
+            "back, with every file beside it",
+        )
+    return False

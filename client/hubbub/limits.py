@@ -21,6 +21,8 @@ MAX_LABEL_BYTES: Final = 256
 MAX_CELLS: Final = 1 << 18
 # No ε that a report may cost gains from more than about e^8 + 1.
 MAX_BUCKETS: Final = 1 << 12
+# The memo of a thousand values in unary encoding is 128 KiB; a device writes it once.
+MAX_MEMO_BYTES: Final = 1 << 20
 MAX_QUESTION_BYTES: Final = 1_024
 
 # gRPC's default message size; a device holds a bundle in memory whole.
@@ -39,3 +41,10 @@ MAX_TIME: Final = 20_000_000_000
 CLOCK_SKEW: Final = 300
 
 REPORT_ID_BYTES: Final = 16
+
+# What a device keeps for an aggregator that it cannot reach: nearly three years of days of one
+# metric, or four reports of the largest size a day for a season.
+MAX_OUTBOX_REPORTS: Final = 1_000
+MAX_OUTBOX_BYTES: Final = 4 << 20
+# A season: longer than any outage that ends. Seconds.
+MAX_OUTBOX_AGE: Final = 90 * 86_400

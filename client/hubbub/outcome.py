@@ -12,8 +12,11 @@ class Outcome(Enum):
         "that, or else a random one, was randomised in its place"
     )
     ALREADY_ANSWERED = "not stored: this round is answered already"
-    BUDGET_SPENT = "not stored: the budget does not cover another report"
+    NOT_JOINED = "not stored: this round is not one of those that this device joins"
+    BUDGET_SPENT = "not stored: the budget does not cover it"
     NOT_ASKED_NOW = "not stored: the metric is not being asked at this time"
+    PAUSED = "not stored: the device's owner has paused collection"
+    OPTED_OUT = "not stored: the device's owner has opted out"
     COLLECTION_OFF = "not stored: collection is turned off"
     CLIENT_CLOSED = "not stored: the client is closed"
     NOT_STORED = "not stored: the state file could not be written"

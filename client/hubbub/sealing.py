@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.hpke import (
     Suite,
 )
 
-from hubbub.contract import SealingKey, SealingSuite
+from hubbub.bundle import SealingKey, SealingSuite
 
 _CONTEXT: Final = b"hubbub/v1/report\0"
 _VERSION: Final = b"\x01"

@@ -5,61 +5,29 @@ A damaged ledger is never replaced, since a fresh one would hand out the spent b
 
 import os
 import sqlite3
-import zlib
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Final
 
+from hubbub import rows, schema
 from hubbub.errors import StateCorrupt, StateError, StateUnavailable
+from hubbub.files import published
 
 FILE_NAME: Final = "ledger.sqlite3"
 # SQLite's name for a database that is nowhere but in memory.
 MEMORY: Final = ":memory:"
+# SQLite's names for what lies beside a file: its write-ahead log, while anybody has the ledger
+# open, and after a kill; and version 1's journal, while it writes, and after a kill.
+_LOG: Final = "-wal"
+_JOURNAL: Final = "-journal"
+_SMALLEST_PAGE: Final = 512
 
-# "hub1": marks the file as ours. The second number is the version of the tables below.
-_APPLICATION_ID: Final = 0x68756231
-_SCHEMA_VERSION: Final = 1
+# Raises if a ledger that was changed so many times may not be used.
+Require = Callable[[int], None]
 
-# How long to wait for another process that is writing; a record must not wait longer.
-_BUSY_SECONDS: Final = 1.0
-
-# Every row ends with the checksum of its other columns.
-_SCHEMA: Final = """
-CREATE TABLE operator (
-    key TEXT PRIMARY KEY,
-    revision INTEGER NOT NULL,
-    bundle BLOB NOT NULL,           -- SHA-256 of the newest bundle
-    checksum INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE contract (
-    metric TEXT PRIMARY KEY,
-    digest BLOB NOT NULL,
-    contract BLOB NOT NULL,
-    checksum INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE budget (               -- what the app last declared, for the owner's view
-    source TEXT PRIMARY KEY,
-    charge INTEGER NOT NULL,
-    checksum INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE report (
-    source TEXT NOT NULL,
-    metric TEXT NOT NULL,
-    round INTEGER NOT NULL,
-    digest BLOB NOT NULL,
-    charge INTEGER NOT NULL,        -- in units of 10^-12 of ε
-    recorded_at INTEGER NOT NULL,   -- seconds UTC
-    status INTEGER NOT NULL,
-    report BLOB,                    -- report id and payload; null: deleted before it left
-    key_id BLOB,
-    sealed BLOB,                    -- kept until it is settled, so that a retry is the same bytes
-    destination TEXT,
-    left_at INTEGER,                -- when it was first handed to the network
-    checksum INTEGER NOT NULL,
-    PRIMARY KEY (source, metric, round)
-) WITHOUT ROWID;
-"""
-_TABLES: Final = ("operator", "contract", "budget", "report")
+# How long SQLite waits for another process, looking ever more seldom. See transaction.py.
+_BUSY_SECONDS: Final = 0.05
 
 # SQLite's words for a file that is not what it was. SQLITE_ERROR is among them because no
 # statement of ours is wrong: what one stumbles over is a table that is no longer there.
@@ -67,38 +35,86 @@ _DAMAGE: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlit
 
 
 def create(path: str) -> None:
-    """Make a complete ledger under another name, then give it its own in one step.
-
-    So an empty or partial file under that name is never a beginning: it is damage. Raises
-    StateUnavailable.
-    """
-    directory = os.path.dirname(path) or os.curdir
-    scratch = f"{path}.{os.urandom(8).hex()}"
+    """Make a complete ledger. Raises StateUnavailable."""
     try:
-        os.close(os.open(scratch, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        try:
-            connection = connect(scratch)
-            try:
-                create_tables(connection)
-            finally:
-                connection.close()
-            # A hard link fails, where a rename would replace, if another process was faster.
-            os.link(scratch, path)
-        except FileExistsError:
-            pass
-        finally:
-            os.unlink(scratch)
-        _sync(directory)
+        with published(path) as scratch, closing(connect(scratch)) as connection:
+            schema.create(connection)
+            _keep_log(connection)
     except (OSError, sqlite3.Error) as error:
         raise StateUnavailable(path, f"cannot be created: {error}") from None
 
 
-def create_tables(connection: sqlite3.Connection) -> None:
-    """Make an empty database a ledger."""
-    connection.executescript(
-        f"BEGIN; {_SCHEMA} PRAGMA application_id = {_APPLICATION_ID}; "
-        f"PRAGMA user_version = {_SCHEMA_VERSION}; COMMIT;"
-    )
+def create_in_memory() -> sqlite3.Connection:
+    """A new ledger that is in no file."""
+    connection = connect(MEMORY)
+    schema.create(connection)
+    return connection
+
+
+def open_existing(path: str, require: Require) -> sqlite3.Connection:
+    """Open a ledger and check it whole. Raises StateError."""
+    with state_errors(path):
+        _require_content(path)
+        if os.path.exists(path + _LOG):
+            # The last to close a log merges it into the file, unless it may only read: so what
+            # is refused stays as a kill left it.
+            _checked(connect(_uri(path, "mode=ro")), path, require).close()
+            return connect(path)
+        return _checked(connect(path), path, require)
+
+
+def reopen(path: str) -> sqlite3.Connection:
+    """Open a ledger that was checked before. Raises StateUnavailable or StateCorrupt."""
+    with state_errors(path):
+        return connect(path)
+
+
+def read_copy(path: str, require: Require) -> sqlite3.Connection:
+    """A copy in memory of a ledger, checked whole; writes nothing and keeps nothing open.
+
+    Raises StateError.
+    """
+    with state_errors(path):
+        _require_content(path)
+        if _at_rest(path):
+            # As it is read where nothing can be written, not even a lock.
+            copied = _copy(_uri(path, "immutable=1"))
+            if _at_rest(path):
+                return _checked(copied, path, require)
+            # Opened meanwhile, by somebody who may have written.
+            copied.close()
+        return _checked(_copy(_uri(path, "mode=ro")), path, require)
+
+
+def upgrade(connection: sqlite3.Connection, path: str) -> None:
+    """Bring a checked ledger to today's version. Raises StateUnavailable or StateCorrupt."""
+    with state_errors(path):
+        if schema.version(connection) != schema.VERSION:
+            schema.upgrade(connection)
+        _keep_log(connection)
+
+
+def log_size(path: str) -> int:
+    """The bytes of a ledger's log; 0 if it has none."""
+    try:
+        return os.path.getsize(path + _LOG)
+    except FileNotFoundError:
+        return 0
+
+
+# How every ledger is opened.
+_SETTINGS: Final = (
+    # A charge that power loss could undo would be spent twice. With a log that takes one sync a
+    # charge, as FULL does; while version 1 is upgraded with its journal, the directory's on top.
+    "synchronous = EXTRA",
+    # What is deleted must not linger in free pages, nor in a log that has shrunk.
+    "secure_delete = ON",
+    "journal_size_limit = 0",
+    # Nothing of this goes into a temporary file.
+    "temp_store = MEMORY",
+    # Not in the midst of a record: see Ledger.checkpoint.
+    "wal_autocheckpoint = 0",
+)
 
 
 def connect(database: str) -> sqlite3.Connection:
@@ -109,39 +125,26 @@ def connect(database: str) -> sqlite3.Connection:
         timeout=_BUSY_SECONDS,
         # Ledger's lock does what this check is for.
         check_same_thread=False,
+        uri=database.startswith("file:"),
     )
     try:
-        # A charge that power loss could undo would be spent twice. With a rollback journal
-        # that takes FULL and the directory's sync on top: EXTRA. A write-ahead log would need
-        # one sync less, but a damaged or deleted log loses charges without a trace.
-        connection.execute("PRAGMA synchronous = EXTRA")
-        # What is deleted must not linger in free pages.
-        connection.execute("PRAGMA secure_delete = ON")
+        for setting in _SETTINGS:
+            connection.execute(f"PRAGMA {setting}")
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def open_checked(path: str) -> sqlite3.Connection:
-    """Open an existing ledger. Raises StateUnavailable or StateCorrupt."""
-    with state_errors(path):
-        connection = connect(path)
-        try:
-            _check(connection, path)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-
 @contextmanager
 def state_errors(path: str) -> Generator[None]:
-    """Turn what SQLite raises in the body into a StateError."""
+    """Turn what SQLite or the system raises in the body into a StateError."""
     try:
         yield
     except (sqlite3.Error, UnicodeError) as error:
         raise state_error(path, error) from None
+    except OSError as error:
+        raise StateUnavailable(path, str(error)) from None
 
 
 def state_error(path: str, error: sqlite3.Error | UnicodeError) -> StateError:
@@ -154,41 +157,82 @@ def state_error(path: str, error: sqlite3.Error | UnicodeError) -> StateError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     if code & 0xFF in _DAMAGE:
         return StateCorrupt(path, f"it is damaged: {error}")
+    if code & 0xFF == sqlite3.SQLITE_CANTOPEN:
+        return StateUnavailable(path, f"{error}: is its directory read-only?")
     return StateUnavailable(path, str(error))
 
 
-def checksummed(row: Sequence[object]) -> tuple[object, ...]:
-    """A row as it is stored, with its checksum at its end."""
-    return (*row, _checksum(row))
+def _keep_log(connection: sqlite3.Connection) -> None:
+    """Write ahead in a log: one sync makes a charge durable. The file remembers it."""
+    connection.execute("PRAGMA journal_mode = WAL")
 
 
-def _checksum(row: Sequence[object]) -> int:
-    """CRC-32: against damage that leaves the file's structure whole."""
-    # A member of an IntEnum comes back from the file as the number it is.
-    return zlib.crc32(ascii([int(x) if isinstance(x, int) else x for x in row]).encode())
+def _require_content(path: str) -> None:
+    """SQLite would take a file without a page for a new one, and delete the log beside it."""
+    if os.path.getsize(path) < _SMALLEST_PAGE:
+        raise StateCorrupt(path, "it is empty; spending is refused rather than started afresh")
+
+
+def _at_rest(path: str) -> bool:
+    """Whether everything is in the file itself."""
+    return not any(os.path.exists(path + beside) for beside in (_LOG, _JOURNAL))
+
+
+def _uri(path: str, how: str) -> str:
+    return f"{Path(path).absolute().as_uri()}?{how}"
+
+
+def _copy(uri: str) -> sqlite3.Connection:
+    copied = connect(MEMORY)
+    try:
+        with closing(connect(uri)) as original:
+            original.backup(copied)
+    except BaseException:
+        copied.close()
+        raise
+    return copied
+
+
+def _checked(connection: sqlite3.Connection, path: str, require: Require) -> sqlite3.Connection:
+    """The connection, if it is to a whole ledger of a version we know, and `require` agrees."""
+    try:
+        # One moment of a ledger that others may be writing.
+        connection.execute("BEGIN")
+        _check(connection, path)
+        require(schema.number(connection))
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _check(connection: sqlite3.Connection, path: str) -> None:
-    """Raise StateCorrupt unless the file is a whole ledger of this version."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application != _APPLICATION_ID:
+    if application != schema.APPLICATION_ID:
         raise StateCorrupt(path, "it is not a Hubbub ledger")
-    if version != _SCHEMA_VERSION:
-        raise StateCorrupt(path, f"its version is {version}; this SDK reads {_SCHEMA_VERSION}")
+    version = schema.version(connection)
+    if version not in schema.TABLES:
+        raise StateCorrupt(path, f"its version is {version}; this SDK reads {schema.VERSION}")
     (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
         raise StateCorrupt(path, "it is damaged; spending is refused rather than started afresh")
-    for table in _TABLES:
+    for table in schema.TABLES[version]:
         for *row, checksum in connection.execute(f"SELECT * FROM {table}"):  # noqa: S608
-            if _checksum(row) != checksum:
+            if rows.checksum(row) != checksum:
                 raise StateCorrupt(path, f"a row of its table {table!r} was altered")
+    if version == schema.VERSION:
+        _check_sums(connection, path)
 
 
-def _sync(directory: str) -> None:
-    """Make a new name in a directory durable."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _check_sums(connection: sqlite3.Connection, path: str) -> None:
+    """A row that is gone is missing in the sums."""
+    for table in schema.SINGLE:
+        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+        if count != 1:
+            raise StateCorrupt(path, f"its table {table!r} is not as it was")
+    accounts = connection.execute(
+        "SELECT source, spent, waiting, size FROM account ORDER BY source"
+    )
+    if accounts.fetchall() != connection.execute(schema.SUMS).fetchall():
+        raise StateCorrupt(path, "its charges and reports do not add up to what they did")

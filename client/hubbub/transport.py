@@ -4,7 +4,8 @@ gRPC is loaded when the first report leaves, never before.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
 from hubbub import forks
@@ -13,8 +14,6 @@ from hubbub.canonical import NotCanonical, Reader
 if TYPE_CHECKING:
     import grpc
 
-    from hubbub.v1 import report_pb2_grpc
-
 _OPTIONS: Final = (
     # The ledger is what retries: a second, hidden retry would only blur its account.
     ("grpc.enable_retries", 0),
@@ -22,6 +21,9 @@ _OPTIONS: Final = (
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.primary_user_agent", "hubbub"),
 )
+
+# Seconds that a fork waits for a call that was given up; it ends at once.
+_FORK_PATIENCE: Final = 1.0
 
 # Trailing metadata with an encoded google.rpc.Status, and which of its details we read.
 _DETAILS_KEY: Final = "grpc-status-details-bin"
@@ -60,6 +62,10 @@ class Transport(Protocol):
         """Send sealed reports; return a ReportStatus for each. Raises Refused."""
         ...
 
+    def fetch_bundle(self, timeout: float) -> bytes:
+        """The SignedBundle that the aggregator has in force. Raises Refused."""
+        ...
+
     def close(self) -> None:
         """Give up what is under way, and the connection."""
         ...
@@ -76,52 +82,104 @@ class GrpcTransport:
         self._lock = threading.RLock()
         self._closed = False
         self._channel: grpc.Channel | None = None
-        self._stub: report_pb2_grpc.ReportServiceStub | None = None
-        forks.watch(self, self._lock, GrpcTransport._after_fork)
+        self._calls = 0
+        self._call_ended = threading.Condition(self._lock)
+        forks.watch(self, self._lock, GrpcTransport._after_fork, GrpcTransport._before_fork)
 
     def submit(
         self, digest: bytes, round_number: int, key_id: bytes, sealed: bytes, timeout: float
     ) -> Sequence[int]:
-        import grpc
-
-        from hubbub.v1 import report_pb2
+        with forks.forbidden():
+            from hubbub.v1 import report_pb2, report_pb2_grpc
 
         request = report_pb2.SubmitReportsRequest(
             digest=digest, round=round_number, key_id=key_id, sealed=sealed
         )
-        try:
-            return self._connected().SubmitReports(request, timeout=timeout).statuses
-        except grpc.RpcError as error:
-            raise _refused(error) from None
-        except ValueError:
-            raise Refused("CLOSED") from None
+        with self._call() as channel:
+            stub = report_pb2_grpc.ReportServiceStub(channel)
+            return stub.SubmitReports(request, timeout=timeout).statuses
+
+    def fetch_bundle(self, timeout: float) -> bytes:
+        with forks.forbidden():
+            from hubbub.v1 import report_pb2, report_pb2_grpc
+
+        with self._call() as channel:
+            stub = report_pb2_grpc.CatalogServiceStub(channel)
+            answer = stub.GetBundle(report_pb2.GetBundleRequest(), timeout=timeout)
+        return answer.signed_bundle.SerializeToString(deterministic=True)
+
+    def move(self, endpoint: str, certificate_authority: bytes) -> None:
+        """Go on at another endpoint, with another authority."""
+        with self._lock:
+            self.destination = endpoint
+            self._certificate_authority = certificate_authority
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Give up what is under way, and the connection; the next report connects anew."""
+        with self._lock:
+            if self._channel is not None:
+                self._channel.close()
+                self._channel = None
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            if self._channel is not None:
-                self._channel.close()
+        self.disconnect()
+
+    def _before_fork(self) -> None:
+        """Give up what is under way: a copy of gRPC in the midst of a call aborts, or hangs."""
+        if self._calls:
+            self.disconnect()
+            # Not for ever: the call may be this very thread's, if a signal's handler forks.
+            self._call_ended.wait_for(lambda: not self._calls, _FORK_PATIENCE)
 
     def _after_fork(self) -> None:
-        """The channel's threads stayed in the parent."""
-        self._channel = self._stub = None
+        """The channel's threads, and its calls, stayed in the parent."""
+        self._channel = None
+        self._calls = 0
 
-    def _connected(self) -> "report_pb2_grpc.ReportServiceStub":
+    @contextmanager
+    def _call(self) -> Generator["grpc.Channel"]:
+        """The channel, for one call in the body. Raises Refused."""
+        # No call begins while the process is being copied.
+        with forks.forbidden(), self._lock:
+            channel = self._connected()
+            self._calls += 1
+        try:
+            with _refusals():
+                yield channel
+        finally:
+            with self._lock:
+                self._calls -= 1
+                self._call_ended.notify_all()
+
+    def _connected(self) -> "grpc.Channel":
         import grpc
-
-        from hubbub.v1 import report_pb2_grpc
 
         with self._lock:
             if self._closed:
                 raise Refused("CLOSED")
-            if self._stub is None:
+            if self._channel is None:
                 credentials = grpc.ssl_channel_credentials(self._certificate_authority or None)
                 # A proxy for the web, set in the environment, knows no way to this machine.
                 proxy = ("grpc.enable_http_proxy", int(not is_loopback(self.destination)))
                 options = (*_OPTIONS, proxy)
                 self._channel = grpc.secure_channel(self.destination, credentials, options)
-                self._stub = report_pb2_grpc.ReportServiceStub(self._channel)
-            return self._stub
+            return self._channel
+
+
+@contextmanager
+def _refusals() -> Generator[None]:
+    """Turn what gRPC raises in the body into a Refused."""
+    import grpc
+
+    try:
+        yield
+    except grpc.RpcError as error:
+        raise _refused(error) from None
+    except ValueError:
+        raise Refused("CLOSED") from None
 
 
 def _refused(error: "grpc.RpcError") -> Refused:

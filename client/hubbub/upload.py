@@ -1,4 +1,5 @@
-"""Uploading: seal what waits, send it, note what became of it; back off when it fails.
+"""Uploading: seal what waits, send it when it is due, note what became of it; back off when it
+fails.
 
 Nothing here depends on what a report says: when it is sent follows from chance and the
 network alone.
@@ -7,19 +8,24 @@ network alone.
 import threading
 import time
 from collections.abc import Callable, Mapping
+from queue import Empty, SimpleQueue
 from typing import Final
 
 from hubbub import forks, log
-from hubbub.contract import Bundle
-from hubbub.ledger import Entry, Ledger, Status
+from hubbub.ledger import Ledger
+from hubbub.limits import CLOCK_SKEW
 from hubbub.randomness import Source
-from hubbub.transport import Refused, Transport
+from hubbub.recording import Recorder
+from hubbub.refresh import BundleInForce
+from hubbub.rows import Entry, Status, Switch
+from hubbub.transport import GrpcTransport, Refused, Transport
 
-# A first report leaves within this many seconds, at a moment drawn by chance.
-FIRST_WITHIN: Final = 10.0
 # Full jitter: the n-th pause is uniform up to FIRST_PAUSE · 2^n, at most LONGEST_PAUSE.
 FIRST_PAUSE: Final = 1.0
+# So often, at least, the clock is looked at, which may have been set.
 LONGEST_PAUSE: Final = 3_600.0
+# While the owner has paused, so often it is asked whether that is over.
+PAUSED_LOOK: Final = 600.0
 # An RPC that takes longer has lost its way.
 RPC_TIMEOUT: Final = 10.0
 
@@ -37,6 +43,8 @@ FINAL: Final[Mapping[str, Status]] = {
     "WRONG_LENGTH": Status.REFUSED,
     "TOO_MANY_REPORTS": Status.REFUSED,
 }
+# Refusals of an aggregator that has another bundle in force than this device.
+OTHER_BUNDLE: Final = frozenset({"UNKNOWN_DIGEST", "UNKNOWN_KEY"})
 
 
 class Uploader:
@@ -45,42 +53,50 @@ class Uploader:
     def __init__(
         self,
         ledger: Ledger,
-        bundle: Bundle,
+        in_force: BundleInForce,
+        recorder: Recorder,
         transport: Transport,
         *,
+        moves: bool,
         clock: Callable[[], float],
         source: Source,
     ) -> None:
+        """`moves`: whether the transport follows where a newer bundle's endpoint is."""
         self._ledger = ledger
-        self._bundle = bundle
+        self._in_force = in_force
+        self._recorder = recorder
         self._transport = transport
+        self._moves = moves
         self._clock = clock
         self._source = source
         self.enabled = True
         self._stop = threading.Event()
+        # Wakes the thread. An Event's lock would catch a signal handler in its own thread.
+        self._signals = SimpleQueue[None]()
         # One sender at a time: the thread, or a flush.
         self._sending = threading.Lock()
-        # For the two below; re-entrant for the sake of signal handlers, as the ledger's.
+        # For the thread; re-entrant for the sake of signal handlers, as the ledger's.
         self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
-        # Something was stored since the thread last looked.
-        self._stored = False
         forks.watch(self, self._lock, Uploader._after_fork)
 
     def wake(self) -> None:
-        """See to it that what waits is sent soon. Returns at once.
+        """See to it that what waits is sent when it is due. Returns at once.
 
         Raises RuntimeError if the system has no thread for it; the next call tries again.
         """
+        self._signals.put(None)
         with self._lock:
-            self._stored = True
             if self._thread is None and self.enabled and not self._stop.is_set():
                 thread = threading.Thread(target=self._run, name="hubbub", daemon=True)
                 thread.start()
                 self._thread = thread
 
     def flush(self, timeout: float) -> bool:
-        """Send what waits, for up to `timeout` seconds; tell whether nothing waits any more."""
+        """Send what waits, for up to `timeout` seconds; a series' reports only if they are due.
+
+        Tells whether nothing of that waits any more.
+        """
         # In this order it holds for NaN and infinity too.
         deadline = time.monotonic() + min(max(0.0, timeout), threading.TIMEOUT_MAX / 2)
         failures = 0
@@ -89,7 +105,7 @@ class Uploader:
             if not self._sending.acquire(timeout=left):
                 break
             try:
-                pushback = self._send_all(deadline)
+                pushback = self._send_all(self._may_leave, deadline)
             finally:
                 self._sending.release()
             if pushback is None:
@@ -99,11 +115,17 @@ class Uploader:
             if time.monotonic() + pause >= deadline:
                 break
             self._stop.wait(pause)
-        return not self._ledger.outbox()
+        return not any(map(self._may_leave, self._ledger.outbox()))
+
+    def quiesce(self, timeout: float) -> None:
+        """Wait until nothing is being sent any more, at most so many seconds."""
+        if self._sending.acquire(timeout=timeout):
+            self._sending.release()
 
     def close(self, timeout: float) -> None:
         """Stop sending, waiting at most `timeout` seconds for the thread."""
         self._stop.set()
+        self._signals.put(None)
         with self._lock:
             thread = self._thread
         if thread is not None and thread is not threading.current_thread():
@@ -114,41 +136,77 @@ class Uploader:
         stopped = self._stop.is_set()
         self._thread = None
         self._sending = threading.Lock()
+        self._signals = SimpleQueue()
         self._stop = threading.Event()
         if stopped:
             self._stop.set()
 
     def _run(self) -> None:
-        failures = 0
-        pause = self._jitter(FIRST_WITHIN)
-        while not self._stop.wait(pause):
-            with self._lock:
-                self._stored = False
-            pushback = self._try_to_send()
-            with self._lock:
-                if (pushback is None and not self._stored) or not self.enabled:
-                    # Whoever stores a report after this starts another thread.
-                    self._thread = None
-                    return
-            if pushback is None:
-                failures = 0
-            pause = min(max(pushback or 0.0, self._back_off(failures)), LONGEST_PAUSE)
-            failures += 1
+        failures, not_before = 0, 0.0
+        while not self._stop.is_set():
+            pause: float | None = not_before - time.monotonic()
+            if pause is not None and pause <= 0:
+                pushback, pause = self._try_to_send()
+                if pushback is None:
+                    failures = 0
+                else:
+                    pause = min(max(pushback, self._back_off(failures)), LONGEST_PAUSE)
+                    not_before = time.monotonic() + pause
+                    failures += 1
+            if not self._sleep(pause):
+                return
 
-    def _try_to_send(self) -> float | None:
+    def _sleep(self, pause: float | None) -> bool:
+        """Sleep until it is time or there is news. False: there is nothing to do any more."""
+        with self._lock:
+            # Whoever stores a report after this starts another thread.
+            if not self.enabled or (pause is None and self._signals.empty()):
+                self._thread = None
+                return False
         try:
-            with self._sending:
-                return self._send_all(None)
+            self._signals.get(timeout=min(max(0.0, pause or 0.0), LONGEST_PAUSE))
+            while True:
+                self._signals.get_nowait()
+        except Empty:
+            return True
+
+    def _try_to_send(self) -> tuple[float | None, float | None]:
+        """The aggregator's pushback, None if all went well; and seconds until there is more to do,
+        None if there is not."""
+        try:
+            if self._ledger.switch() is not Switch.ON:
+                return None, PAUSED_LOOK
+            next_end = self._recorder.attend_all()
+            pushback = None
+            # Asked first: where nothing is due, nothing is written.
+            if any(map(self._is_due, self._ledger.outbox())):
+                with self._sending:
+                    self._ledger.drop_old()
+                    pushback = self._send_all(self._is_due, None)
+                    self._ledger.checkpoint()
+            moments: list[float] = [entry.due_at for entry in self._ledger.outbox()]
+            if next_end is not None:
+                moments.append(next_end)
+            return pushback, min(moments) - self._clock() if moments else None
         except Exception as error:
             # A full disk, a closed ledger. What waits, waits; the message may hold no more.
             if not self._stop.is_set():
                 log.warning("upload failed: %s", type(error).__name__)
-            return 0.0
+            return 0.0, None
 
-    def _send_all(self, deadline: float | None) -> float | None:
-        """Try each waiting report once. None: nothing waits; else the aggregator's pushback."""
+    def _is_due(self, entry: Entry) -> bool:
+        now = self._clock()
+        # By a clock that was set back nothing would be due for years.
+        return entry.due_at <= now or now < entry.recorded_at - CLOCK_SKEW
+
+    def _may_leave(self, entry: Entry) -> bool:
+        return self._is_due(entry) or not entry.in_series
+
+    def _send_all(self, chosen: Callable[[Entry], bool], deadline: float | None) -> float | None:
+        """Try each chosen report once. None: none is left; else the aggregator's pushback."""
         pushback: float | None = None
-        for entry in self._ledger.outbox():
+        sent, other_bundle = False, False
+        for entry in filter(chosen, self._ledger.outbox()):
             timeout = RPC_TIMEOUT
             if deadline is not None:
                 timeout = min(timeout, deadline - time.monotonic())
@@ -156,10 +214,21 @@ class Uploader:
                 return pushback or 0.0
             try:
                 self._send(entry, timeout)
+                sent = True
             except Refused as refusal:
                 log.info("report not taken: %s", refusal.reason)
                 pushback = max(pushback or 0.0, refusal.pushback)
+                other_bundle = other_bundle or refusal.reason in OTHER_BUNDLE
+        if sent or other_bundle:
+            self._refresh(needed=other_bundle)
         return pushback
+
+    def _refresh(self, *, needed: bool) -> None:
+        """Go on with a newer bundle, if the aggregator has one, and with its endpoint."""
+        came = self._in_force.refresh(self._transport, needed=needed)
+        if came and self._moves and isinstance(self._transport, GrpcTransport):
+            bundle = self._in_force.bundle
+            self._transport.move(bundle.endpoint, bundle.certificate_authority)
 
     def _send(self, entry: Entry, timeout: float) -> None:
         """Send one report and note what became of it; raises Refused to try again later."""
@@ -184,21 +253,21 @@ class Uploader:
 
     def _sealed(self, entry: Entry) -> tuple[bytes, bytes]:
         """The key id and sealed bytes: the same at every try, as long as the key is in force."""
-        keys = {key.key_id for key in self._bundle.sealing_keys}
-        if entry.sealed is not None and entry.key_id in keys:
-            return entry.key_id, entry.sealed
+        keys = {key.key_id for key in self._in_force.bundle.sealing_keys}
+        for departure in self._ledger.departures(entry):
+            if departure.sealed is not None and departure.key_id in keys:
+                return departure.key_id, departure.sealed
         if entry.report is None:
             raise Refused("WITHDRAWN")
         # Loaded with the first report that leaves: the host's start need not pay for it.
-        from hubbub.sealing import seal
+        with forks.forbidden():
+            from hubbub.sealing import seal
 
-        key = self._bundle.sealing_keys[0]
+        key = self._in_force.bundle.sealing_keys[0]
         return key.key_id, seal(key, entry.digest, entry.round, entry.report)
 
     def _back_off(self, failures: int) -> float:
-        """How long to wait after so many failures in a row before this one."""
-        return self._jitter(min(FIRST_PAUSE * 2 ** min(failures, 20), LONGEST_PAUSE))
-
-    def _jitter(self, limit: float) -> float:
-        """A uniform time up to `limit` seconds, to the millisecond."""
+        """How long to wait after so many failures in a row before this one: uniform, to the
+        millisecond."""
+        limit = min(FIRST_PAUSE * 2 ** min(failures, 20), LONGEST_PAUSE)
         return self._source.below(int(limit * 1000) + 1) / 1000

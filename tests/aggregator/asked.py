@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.randomness import SYSTEM
 from hubbub.v1 import estimate_pb2_grpc, report_pb2, report_pb2_grpc
 from hubbub_aggregator.tally import Tally

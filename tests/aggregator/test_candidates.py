@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import hubbub
-from hubbub.contract import Bundle, Metric
+from hubbub.bundle import Bundle
+from hubbub.contract import Metric
 from hubbub.domain import text_index
 from hubbub.mechanisms import LocalHashing
 from hubbub.randomness import SYSTEM

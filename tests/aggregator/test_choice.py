@@ -12,7 +12,7 @@ from hubbub.limits import MAX_VALUES
 from hubbub.mechanisms import MECHANISMS, Mechanism
 from hubbub.mechanisms.local_hashing import LISTED_PRIME, OPEN_PRIME
 from hubbub.mechanisms.primes import is_prime
-from hubbub.mechanisms.projective_geometry import points
+from hubbub.mechanisms.projective_space import points
 from hubbub_aggregator.planning.choice import (
     ANY,
     Aim,

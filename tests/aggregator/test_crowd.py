@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import (
+    MEMOISED,
     LocalHashing,
     Mechanism,
     OptimisedUnary,
@@ -28,9 +29,10 @@ from hubbub.mechanisms.local_hashing import OPEN_PRIME
 from hubbub_aggregator.crowd import SeededChance, Values, sampler_for
 from hubbub_aggregator.crowd.chance import Draws
 from hubbub_aggregator.oracles import Payloads, oracle_for
-from tests.calibrated import calibrated
+from tests.calibrated import calibrated, memoised
+from tests.core import SHIPPED
 from tests.harness import divergence, divergence_limit, proportion_range
-from tests.laws import pair_chance, specified_law
+from tests.laws import pair_chance, resolution_of, specified_law
 from tests.tapes import Law, TapeSource, law_of, walk
 
 SMALL = Resolution(4, 2)
@@ -83,7 +85,7 @@ def device_law(mechanism: Mechanism, value: int) -> Law:
     def sample(source: TapeSource) -> bytes:
         return mechanism.randomise(value, source)
 
-    law: Law = law_of(list(walk(SMALL.base, sample)))
+    law: Law = law_of(list(walk(resolution_of(mechanism).base, sample)))
     return law
 
 
@@ -106,6 +108,7 @@ def device_law(mechanism: Mechanism, value: int) -> Law:
             LocalHashing.calibrate(k, ONE, buckets, prime, resolution=SMALL)
             for k, buckets, prime in ((2, 2, 3), (3, 3, 3), (4, 2, 5))
         ),
+        *(mechanism for name in MEMOISED for mechanism in SHIPPED.small(name)),
     ],
     ids=str,
 )
@@ -139,6 +142,10 @@ def made(mechanism: Mechanism, value: int, n: int) -> Payloads:
         calibrated("subset-selection", 10, "1"),
         ProjectiveGeometry.calibrate(31, ONE, 5, 3),
         LocalHashing.calibrate(5, ONE, 3, 5),
+        memoised("memoised-symmetric-unary", 6),
+        memoised("memoised-optimised-unary", 6),
+        memoised("memoised-randomised-response", 300, permanent="5", epsilon="4"),
+        memoised("memoised-local-hashing", 13, cells=3),
     ],
     ids=lambda mechanism: mechanism.name,
 )
@@ -161,6 +168,7 @@ def test_whole_payloads_come_as_often_as_they_should(mechanism: Mechanism) -> No
         calibrated("subset-selection", 128, "0.5"),  # as a bit vector
         calibrated("projective-geometry", 64, "2"),
         calibrated("local-hashing", 64, "2"),
+        *(memoised(name, 64, permanent="4", epsilon="2", cells=3) for name in MEMOISED),
     ],
     ids=lambda mechanism: f"{mechanism.name}-{mechanism.k}",
 )
@@ -197,7 +205,10 @@ def test_values_are_supported_as_often_as_they_should_one_by_one_and_in_pairs(
 @pytest.mark.parametrize("k", [2, 9, 257, 1_024])
 def test_every_payload_is_canonical_and_its_devices_own(mechanism: Mechanism, k: int) -> None:
     """Whatever the values are, and at every size of a payload."""
-    mechanism = calibrated(mechanism.name, k, "1")
+    if mechanism.name in MEMOISED:
+        mechanism = memoised(mechanism.name, k, cells=2 if k > 2 else 3)
+    else:
+        mechanism = calibrated(mechanism.name, k, "1")
     n = 4_000
     values: Values = np.arange(n, dtype=np.uint64) * np.uint64(7) % np.uint64(k)
     payloads = sampler_for(mechanism).randomise(values, SeededChance(SEED))

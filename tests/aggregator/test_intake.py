@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hubbub.contract import Bundle, Metric
+from hubbub.bundle import Bundle
+from hubbub.contract import Metric
 from hubbub.limits import CLOCK_SKEW
 from hubbub.randomness import SYSTEM
 from hubbub.v1 import report_pb2

@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import ProjectiveGeometry
-from hubbub.mechanisms.projective_geometry import points
-from hubbub_aggregator.oracles.hyperplanes import hyperplane_sums
+from hubbub.mechanisms.projective_space import coordinates, digits, points
+from hubbub_aggregator.oracles.hyperplanes import hyperplane_sums, point_numbers, product_sums
 
 SPACES = [
     *((2, dimensions) for dimensions in range(1, 11)),
@@ -79,3 +79,35 @@ def test_a_single_point_is_in_its_hyperplanes_only(field: int, dimensions: int) 
         assert hyperplane.sum() == orthogonal
         # Orthogonality is mutual.
         assert (hyperplane_sums(hyperplane, field, dimensions)[index]) == orthogonal
+
+
+@pytest.mark.parametrize(("field", "dimensions"), [(2, 1), (2, 4), (3, 1), (3, 3), (5, 2), (7, 2)])
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_sums_by_product_are_over_the_vectors_that_leave_it(
+    field: int, dimensions: int, kind: type
+) -> None:
+    size = field**dimensions
+    values = np.random.default_rng(field).integers(0, 2**40, (field, size)).astype(kind)
+    before = values.copy()
+    places = field ** np.arange(dimensions)
+    vectors = np.arange(size)[:, None] // places % field
+    products = vectors @ vectors.T % field
+    expected = [
+        [values[(s - products[:, u]) % field, np.arange(size)].sum() for u in range(size)]
+        for s in range(field)
+    ]
+
+    sums = product_sums(values, field, dimensions)
+
+    assert sums.dtype == kind
+    np.testing.assert_array_equal(sums, expected)
+    np.testing.assert_array_equal(values, before)
+
+
+@pytest.mark.parametrize(("field", "dimensions"), [(2, 5), (3, 3), (7, 2), (5, 1)])
+def test_the_numbers_of_points_are_those_of_their_coordinates(field: int, dimensions: int) -> None:
+    numbers = point_numbers(field, dimensions)
+    assert len(numbers) == points(field, dimensions)
+    for index, number in enumerate(numbers.tolist()):
+        vector, _ = coordinates(index, field, dimensions)
+        assert vector == digits(number, field, dimensions)

@@ -9,15 +9,17 @@ import pytest
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import (
     MECHANISMS,
+    MEMOISED,
     LocalHashing,
     Mechanism,
+    MemoisedLocalHashing,
     ProjectiveGeometry,
     SubsetSelection,
 )
 from hubbub.mechanisms.local_hashing import OPEN_PRIME
 from hubbub.randomness import SYSTEM
 from hubbub_aggregator.oracles import Payloads, oracle_for
-from tests.calibrated import calibrated
+from tests.calibrated import calibrated, memoised
 
 SIZES = [2, 3, 7, 8, 9, 16, 255, 256, 257, 300]
 ONE = Epsilon.parse("1")
@@ -46,11 +48,17 @@ UNUSUAL: list[Mechanism] = [
             (30, 3, OPEN_PRIME),
         )
     ),
+    # Seeds and cells in every number of bytes, full spaces and such with one value too few.
+    *(
+        memoised("memoised-local-hashing", k, cells=cells)
+        for k, cells in ((2, 3), (4, 3), (12, 3), (31, 5), (30, 5), (300, 7), (30, 31), (1_000, 2))
+    ),
 ]
 
 
 def mechanisms() -> list[Mechanism]:
-    return [calibrated(name, k, "1") for name in MECHANISMS for k in SIZES] + UNUSUAL
+    once = [calibrated(name, k, "1") for name in MECHANISMS for k in SIZES]
+    return [*once, *(memoised(name, k) for name in MEMOISED for k in SIZES), *UNUSUAL]
 
 
 def show(mechanism: Mechanism) -> str:
@@ -107,7 +115,7 @@ def number_of_payloads(mechanism: Mechanism) -> int | None:
             return mechanism.ranks
         case ProjectiveGeometry():
             return mechanism.cells
-        case LocalHashing():
+        case LocalHashing() | MemoisedLocalHashing():
             return mechanism.reports
     return None
 

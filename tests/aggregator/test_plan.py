@@ -4,11 +4,12 @@ import io
 import json
 import subprocess
 from contextlib import redirect_stdout
+from math import log2
 from typing import Any
 
 import pytest
 
-from hubbub.mechanisms import MECHANISMS
+from hubbub.mechanisms import MECHANISMS, MEMOISED
 from hubbub_aggregator.app import app
 from hubbub_aggregator.commands import CommandError
 from tests.processes import COMMAND
@@ -98,6 +99,77 @@ def test_what_trusting_nobody_costs_is_told_only_where_it_costs() -> None:
     assert "\n1 report is too few" in cheap
 
 
+def test_a_sample_of_the_rounds() -> None:
+    found = report(rounds="365", join="8")
+    assert (found["reports"], found["rounds"], found["join"]) == (1_000_000, 365, 8)
+    assert found["reports_per_round"] == 8_000_000 // 365
+    best = found["mechanisms"][0]
+    assert best["epsilon_total"] == "8"
+    # A round is what it would be for so many devices alone.
+    alone = report(reports=str(found["reports_per_round"]))
+    assert best["std_error"] == alone["mechanisms"][0]["std_error"]
+    assert found["fresh"]["epsilon"] == "0.021917808219"
+    thin = report(epsilon="0.021917808219")["mechanisms"][0]
+    assert found["fresh"]["std_error"] == thin["std_error"]
+    text = run(*words(rounds="365", join="8")).replace("\n", " ")
+    assert "joins 8 of 365 rounds" in text
+    assert "costs it ε = 8 in all" in text
+    assert "would be of ε = 0.0219 a report" in text
+
+
+def test_fresh_noise_in_every_round() -> None:
+    found = report(rounds="40")
+    assert {row["epsilon_total"] for row in found["mechanisms"]} == {"40"}
+    assert found["fresh"] is None
+    assert found["mechanisms"][0]["std_error"] == report()["mechanisms"][0]["std_error"]
+    text = run(*words(rounds="40")).replace("\n", " ")
+    assert "ε = 40 in all. Devices stop at 32, the most for a source: after 32 rounds." in text
+    assert "Devices stop" not in run(*words(rounds="8"))
+    assert "in all" not in run(*words())
+
+
+def test_a_memo() -> None:
+    found = report(values="16", permanent="2", rounds="365")
+    assert (found["permanent"], found["cells"], found["rounds"]) == ("2", None, 365)
+    rows = {row["name"]: row for row in found["mechanisms"]}
+    assert set(rows) == set(MEMOISED)
+    assert found["auto"] == "memoised-optimised-unary"
+    for row in rows.values():
+        assert row["epsilon_total"] == str(2 * row["rows"])
+        assert 0.5 < row["change_noticed"] < row["change_noticed_ever"] <= 1
+        assert 0.5 < row["linked"] <= 1
+    hashing = rows["memoised-local-hashing"]
+    assert (hashing["rows"], hashing["parameters"]) == (3, {"cells": 3, "dimensions": 4})
+    assert hashing["identifying_bits"] == pytest.approx(log2(81))
+    assert rows["memoised-optimised-unary"]["identifying_bits"] == 0
+    # As accurate as without a memo.
+    one_time = {row["name"]: row for row in report(values="16")["mechanisms"]}
+    for name in ("symmetric-unary", "optimised-unary", "randomised-response"):
+        assert rows[f"memoised-{name}"]["std_error"] == pytest.approx(one_time[name]["std_error"])
+    # 32 in all, of which a round in 365 gets little.
+    assert found["fresh"]["epsilon"] == "0.087671232876"
+
+
+def test_a_memo_of_fewer_cells() -> None:
+    found = report(values="16", permanent="2", cells="2")
+    (row,) = found["mechanisms"]
+    assert (row["name"], row["rows"], row["epsilon_total"]) == ("memoised-local-hashing", 2, "4")
+    # A month, unless told otherwise.
+    assert (found["cells"], found["rounds"]) == (2, 30)
+
+
+def test_a_memo_is_told_to_a_person() -> None:
+    text = run(*words(values="16", permanent="2", rounds="365", share="0.125"))
+    assert max(map(len, text.splitlines())) <= 100
+    for name in ("optimised-unary", "local-hashing"):
+        assert text.count(f"\n{name} ") == 3
+    flowing = text.replace("\n", " ")
+    assert "in each of 365 rounds, from a memo of ε∞ = 2 a row" in flowing
+    assert "compares the first half of 30 reports" in flowing
+    assert "auto picks memoised-optimised-unary" in flowing
+    assert "answers 365 rounds from its memo. That costs it ε = 32 in all." in flowing
+
+
 def test_epsilon_is_decimal_text_and_may_be_a_logarithm() -> None:
     assert report(epsilon="ln 3", values="2")["epsilon"] == "1.098612288669"
 
@@ -125,6 +197,19 @@ def test_epsilon_is_decimal_text_and_may_be_a_logarithm() -> None:
         ({"share": "1.5"}, "--share is 0 to 1"),
         ({"share": "nan"}, "--share is 0 to 1"),
         ({"half_width": "0"}, "--half-width is between 0 and 1"),
+        ({"rounds": "0"}, "--rounds is 1 to 100,000, not 0"),
+        ({"rounds": "100001"}, "--rounds is 1 to 100,000, not 100,001"),
+        ({"join": "2"}, "--join is 1 to 1, the number of --rounds, not 2"),
+        ({"join": "0", "rounds": "8"}, "--join is 1 to 8, the number of --rounds, not 0"),
+        ({"join": "33", "rounds": "40"}, "--join: 33 rounds of ε = 1 cost more than 32"),
+        ({"permanent": "1"}, "--permanent must be above --epsilon"),
+        ({"permanent": "9"}, "--permanent: 9 is above 8"),
+        ({"permanent": "two"}, "--permanent: ε must be decimal text"),
+        ({"permanent": "2", "join": "2", "rounds": "8"}, "--join and --permanent are two schedule"),
+        ({"cells": "2"}, "--cells goes with --permanent"),
+        ({"permanent": "2", "cells": "1"}, "--cells is at least 2, not 1"),
+        ({"permanent": "2", "values": "65536"}, "--permanent: no list of hashes is long enough"),
+        ({"permanent": "2", "max_bytes": "1", "values": "300"}, "--max-bytes: every mechanism's"),
     ],
 )
 def test_nonsense_is_refused_in_one_sentence(changed: dict[str, str], says: str) -> None:

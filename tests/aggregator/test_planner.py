@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hubbub.exact import Epsilon
+from hubbub.exact import CHARGE_UNIT, Epsilon
 from hubbub.mechanisms import MECHANISMS, Mechanism
 from hubbub_aggregator.estimation.estimate import estimate
 from hubbub_aggregator.planning.choice import Aim, NothingFits, variance_at
+from hubbub_aggregator.planning.memoised import Memo
 from hubbub_aggregator.planning.planner import (
     Plan,
     Prospect,
@@ -18,6 +19,8 @@ from hubbub_aggregator.planning.planner import (
     plan,
     reports_needed,
 )
+from hubbub_aggregator.planning.series import Series
+from hubbub_aggregator.planning.work import Work
 from tests.harness import count_law, mean_range, proportion_range, variance_range
 
 K, N, TRIALS = 24, 20_000, 100_000
@@ -213,3 +216,45 @@ def test_the_work_is_counted_in_cells(planned: Plan) -> None:
     )
     assert short.work.per_report == short.mechanism.parameters["size"]
     assert long.work.per_report == 1_000
+
+
+def test_the_work_of_a_memo_is_that_of_its_rows_but_where_values_are_hashed() -> None:
+    from_memo = plan(K, ONE, N, series=Series(30, memo=Memo(Epsilon.parse("1.2"))))
+    works = {row.mechanism.name: row.work for row in from_memo.prospects}
+    without = {row.mechanism.name: row.work for row in plan(K, ONE, N).prospects}
+    for name in ("randomised-response", "symmetric-unary", "optimised-unary"):
+        assert works[f"memoised-{name}"] == without[name]
+    hashing = works["memoised-local-hashing"]
+    # Three cells, 3^4 hashes; each of four coordinates adds up three products for all of them.
+    assert hashing == Work(cells=243, per_report=1, per_reading=243 * 3 * 4)
+
+
+@pytest.mark.parametrize(
+    ("series", "reports", "charge"),
+    [
+        (Series(), 1_000, 1),
+        (Series(40), 1_000, 40),
+        (Series(40, join=8), 200, 8),
+        (Series(3, join=1), 333, 1),
+        (Series(10_000, join=1), 1, 1),
+        (Series(40, memo=Memo(Epsilon.parse("2"))), 1_000, 8),
+        (Series(40, memo=Memo(Epsilon.parse("2"), cells=3)), 1_000, 6),
+    ],
+)
+def test_a_series_has_a_price_and_so_many_reports_a_round(
+    series: Series, reports: int, charge: int
+) -> None:
+    made = plan(4, ONE, 1_000, series=series)
+    assert made.reports == reports
+    assert made.prospects[0].charge == charge * CHARGE_UNIT
+    assert (made.prospects[0].memory is None) == (series.memo is None)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "charge", "expected"),
+    [(365, 8, "0.021917808219"), (4, 8, "2"), (1, 9, "8"), (100_000, 1, "0.00001")],
+)
+def test_what_fresh_noise_would_be_for_the_same_price(
+    rounds: int, charge: int, expected: str
+) -> None:
+    assert Series(rounds).fresh(charge * CHARGE_UNIT).text == expected

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 
 import hubbub_aggregator
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub_aggregator.connection import BadAddress, CallFailed
 from hubbub_aggregator.keys import KeysError
 from hubbub_aggregator.reader import Reader

@@ -14,7 +14,7 @@ import grpc
 import numpy as np
 import pytest
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.randomness import SYSTEM
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc
 from hubbub_aggregator.estimation.estimate import estimate

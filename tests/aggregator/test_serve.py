@@ -10,7 +10,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.errors import HubbubError
 from hubbub.v1 import contract_pb2, estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc
 from hubbub_aggregator.commands import CommandError

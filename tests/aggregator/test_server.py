@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2_grpc
 from hubbub_aggregator.keys import load_opening_keys
 from hubbub_aggregator.listeners import Listeners

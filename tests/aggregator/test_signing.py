@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.errors import InvalidContract, PrivacyNotProved
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import Mechanism
@@ -374,7 +374,7 @@ def test_a_changed_definition_under_a_known_name_is_refused(
             '"poor"]',
             '"poor"]\nmechanism = "magic"',
             DefinitionError,
-            "mechanism: must be 'auto', .* or 'local-hashing'$",
+            "mechanism: must be 'auto', .* or 'memoised-local-hashing'$",
         ),
         ("[[metric]]", "[metric]", DefinitionError, r"metric: write \[\[metric\]\]"),
         ("[[metric]]", "metric = []\n[other]", DefinitionError, "other: is not a key here"),

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Dialect
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateTable
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.errors import ChangedContract, ForeignOperator, LowerRevision
 from hubbub_aggregator.store import (
     Batch,

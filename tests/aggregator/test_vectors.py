@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.errors import BundleError
 from hubbub.limits import MAX_VALUES
 from hubbub.mechanisms import LocalHashing
 from hubbub.mechanisms.local_hashing import OPEN_PRIME
-from hubbub.mechanisms.projective_geometry import points
+from hubbub.mechanisms.projective_space import points
 from hubbub_aggregator.oracles import (
     ListedHashingOracle,
     OpenHashingOracle,

@@ -12,7 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_status import rpc_status
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.randomness import SYSTEM
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc
 from tests.bundles import Operator, make_bundle, make_metric, make_request

@@ -1,20 +1,24 @@
 """The strict reader against the protobuf library: both must call the same bytes canonical."""
 
 import pytest
+from google.protobuf.internal import encoder
 from google.protobuf.message import DecodeError, Message
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hubbub.bundle import open_envelope, read_bundle
 from hubbub.canonical import NotCanonical, Reader
-from hubbub.contract import open_envelope, read_bundle, read_metric
+from hubbub.contract import read_metric
 from hubbub.errors import BundleError, InvalidContract, MalformedBundle
+from hubbub.schedule import Periodic
 from hubbub.v1 import contract_pb2 as pb
 from tests.hostile import mutated
 from tools.bundle_vectors import good_bundles
 from tools.hostile_bundles import bad_bundles
+from tools.series_vectors import good_series
 
 SIGNED = [
-    *(signed for _, signed in good_bundles()),
+    *(signed for _, signed in (*good_bundles(), *good_series())),
     *(bad.signed for bad in bad_bundles() if bad.error in {"InvalidContract", "PrivacyNotProved"}),
 ]
 BUNDLES = [pb.SignedBundle.FromString(signed).bundle for signed in SIGNED]
@@ -93,7 +97,13 @@ def test_metrics(data: bytes) -> None:
     labels = [*domain.values, *filter(None, (domain.other, domain.absent))]
     assert list(metric.domain.labels) == labels
     assert (metric.domain.open, metric.retain) == (domain.open, message.retain)
+    assert (metric.permanent.text if metric.permanent else "") == message.permanent
     assert metric.schedule.starts == message.schedule.starts
+    if message.schedule.HasField("periodic"):
+        assert isinstance(metric.schedule, Periodic)
+        _, *form = metric.schedule
+        periodic = message.schedule.periodic
+        assert form == [periodic.every, periodic.rounds, periodic.grace, periodic.join]
     chosen = metric.mechanism.name.replace("-", "_")
     assert message.WhichOneof("mechanism") == chosen
     assert metric.mechanism.parameters == {
@@ -133,6 +143,28 @@ def test_a_number_of_more_than_64_bits_is_refused_at_once(varint: bytes) -> None
     """Four megabytes of continuation bytes would otherwise be added up for half an hour."""
     with pytest.raises(NotCanonical):
         Reader(b"\x08" + varint).uint(1)
+
+
+@pytest.mark.parametrize(
+    ("wire_type", "value"), [(0, b"\x05"), (1, b"\x05" + bytes(7)), (2, b"\x01a")]
+)
+def test_a_tag_is_read_in_its_one_form(wire_type: int, value: bytes) -> None:
+    """One byte up to field 15, two from there on; no other field's passes for it."""
+
+    def read(reader: Reader, number: int) -> object:
+        ask = (reader.uint, reader.fixed64, reader.octets)[wire_type]
+        return ask(number)
+
+    expected: object = 5 if wire_type < 2 else b"a"
+    for number in range(1, 128):
+        tag = encoder.TagBytes(number, wire_type)
+        for asked in range(1, 128):
+            reader = Reader(tag + value)
+            assert read(reader, asked) == (expected if asked == number else type(expected)())
+            if asked == number:
+                reader.end()
+        longer = tag[:-1] + bytes([tag[-1] | 0x80, 0])
+        assert read(Reader(longer + value), number) == type(expected)()
 
 
 @pytest.mark.parametrize(

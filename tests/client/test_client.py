@@ -296,9 +296,9 @@ def test_collection_off(operator: Operator, tmp_path: Path) -> None:
         client.enabled = True
         assert metric.record("good") is Outcome.STORED
         assert [waiting.round for waiting in client.preview()] == [1]
+        assert receiver.submissions == []
         clock.now = 0
         assert metric.record("good") is Outcome.ALREADY_ANSWERED
-    assert receiver.submissions == []
     with Device(bundle, tmp_path, clock=clock, enabled=False) as client:
         assert not client.enabled
         assert client.metric(NAME).record("good") is Outcome.COLLECTION_OFF

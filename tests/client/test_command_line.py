@@ -2,16 +2,20 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from hubbub.ledger import Status
+from hubbub import Bundle, GrpcTransport
+from hubbub.rows import Status
 from hubbub.state_file import FILE_NAME
 from tests.bundles import Operator, make_metric
-from tests.devices import PATIENCE, entries, soon
+from tests.devices import PATIENCE, Device, entries, soon
 from tests.processes import ServeProcess
 
 NAME = "health.self_rated"
@@ -44,11 +48,15 @@ def run(
 
 
 def record(
-    operator: Operator, bundle_file: Path, *more: str, value: bytes | None = b"good\n"
+    operator: Operator,
+    bundle_file: Path,
+    *more: str,
+    metric: str = NAME,
+    value: bytes | None = b"good\n",
 ) -> subprocess.CompletedProcess[bytes]:
     state = str(bundle_file.parent / "state")
     fixed = ["--operator-key", operator.key, "--state-dir", state, "--budget", "health=8"]
-    return run("record", str(bundle_file), NAME, *fixed, "--timeout", "0.2", *more, value=value)
+    return run("record", str(bundle_file), metric, *fixed, "--timeout", "0.2", *more, value=value)
 
 
 def test_recorded_and_counted(operator: Operator, tmp_path: Path, bundle_file: Path) -> None:
@@ -60,7 +68,36 @@ def test_recorded_and_counted(operator: Operator, tmp_path: Path, bundle_file: P
     assert ran.stdout == b"stored for sending\ncounted\n"
     assert [entry.status for entry in entries(tmp_path / "state")] == [Status.COUNTED]
     shown = run("show", str(tmp_path / "state"))
-    assert f"left for localhost:{port} at ".encode() in shown.stdout
+    assert f"Z for localhost:{port}, sealed to key".encode() in shown.stdout
+
+
+def test_what_the_aggregator_opened_is_what_is_shown(
+    operator: Operator, tmp_path: Path, bundle_file: Path
+) -> None:
+    """Twenty devices of a metric whose payloads the aggregator keeps."""
+    contract = make_metric(retain=True, mechanism="symmetric-unary")
+    bundle_file.write_bytes(operator.sign([contract]))
+    file = tmp_path / "store.sqlite3"
+    shown: list[bytes] = []
+    with ServeProcess(operator, bundle_file, file) as server:
+        port = server.public.rpartition(":")[2]
+        bundle = Bundle.verify(
+            operator.sign([contract], endpoint=f"localhost:{port}"), operator_key=operator.key
+        )
+        transport = GrpcTransport(bundle.endpoint, bundle.certificate_authority)
+        for _ in range(20):
+            with Device(bundle, None, transport=transport, clock=time.time) as client:
+                assert client.metric(NAME).record("good")
+                assert client.flush(PATIENCE)
+                (metric,) = client.statement().metrics
+            (report,) = metric.reports
+            assert report.status == "counted"
+            shown.append(report.payload or b"")
+        transport.close()
+        assert server.terminate() == 0
+    with closing(sqlite3.connect(file)) as store:
+        kept = store.execute("SELECT payloads FROM retained").fetchall()
+    assert sorted(b"".join(payloads for (payloads,) in kept)) == sorted(b"".join(shown))
 
 
 def test_recorded_with_nobody_there(operator: Operator, tmp_path: Path, bundle_file: Path) -> None:
@@ -78,7 +115,7 @@ def test_recorded_with_nobody_there(operator: Operator, tmp_path: Path, bundle_f
 def test_a_budget_too_small(operator: Operator, tmp_path: Path, bundle_file: Path) -> None:
     ran = record(operator, bundle_file, "--budget", "health=0.5")
     assert ran.returncode == 1
-    assert b"the budget does not cover another report" in ran.stdout
+    assert ran.stdout == b"not stored: the budget does not cover it\n"
 
 
 @pytest.mark.parametrize("value", [b"good", b"good\n", b"good\r\n", b"good\nmore\n"])
@@ -203,7 +240,14 @@ def test_bad_states(operator: Operator, tmp_path: Path, bundle_file: Path) -> No
     assert "unable to open" in one_line(run("show", str(state)))
 
 
-@pytest.mark.parametrize("arguments", [[], ["record"], ["show"], ["other"], ["show", "a", "b"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *([], ["record"], ["show"], ["other"], ["show", "a", "b"], ["pause"], ["opt-out"]),
+        *(["export", "a"], ["words", "a"], ["export", "a", "b", "--words", "c"]),
+    ],
+    ids=" ".join,
+)
 def test_wrong_use(arguments: list[str]) -> None:
     ran = run(*arguments)
     assert ran.returncode == 2
@@ -211,10 +255,11 @@ def test_wrong_use(arguments: list[str]) -> None:
 
 
 def test_help() -> None:
-    for arguments in (["--help"], ["record", "--help"], ["show", "--help"]):
-        ran = run(*arguments)
-        assert ran.returncode == 0
-        assert b"standard input" in ran.stdout or arguments[0] == "show"
+    ran = run("--help")
+    assert ran.returncode == 0
+    for command in ("record", "show", "export", "pause", "resume", "opt-out", "opt-in", "words"):
+        assert f"\n    {command}  ".encode() in ran.stdout
+    assert b"standard input" in run("record", "--help").stdout
 
 
 def test_a_terminal_that_cannot_show_it(operator: Operator, bundle_file: Path) -> None:
@@ -222,7 +267,7 @@ def test_a_terminal_that_cannot_show_it(operator: Operator, bundle_file: Path) -
     state = str(bundle_file.parent / "state")
     ran = run("show", state, environment={"PYTHONIOENCODING": "ascii"})
     assert ran.returncode == 0
-    assert b"\\u03b5 1 a report" in ran.stdout
+    assert b"\\u03b5 1: whatever it says" in ran.stdout
 
 
 def test_an_interrupt_while_it_waits_for_the_value(operator: Operator, bundle_file: Path) -> None:
@@ -248,3 +293,36 @@ def test_a_reader_that_has_gone(operator: Operator, bundle_file: Path) -> None:
         process.stdout.close()
         assert process.stderr is not None
         assert process.stderr.read() == b""
+
+
+# A series.
+
+
+def test_a_report_of_a_series_leaves_when_its_round_is_over(
+    operator: Operator, bundle_file: Path
+) -> None:
+    week = 7 * 86_400
+    starts = int(time.time()) - week // 2
+    contract = make_metric(
+        starts=starts, periodic=(week, 4, week), join=4, epsilon="0.5", absent="nothing"
+    )
+    bundle_file.write_bytes(operator.sign([contract], endpoint="localhost:1"))
+    ran = record(operator, bundle_file, "--absent", value=None)
+    assert ran.returncode == 0
+    (entry,) = entries(bundle_file.parent / "state")
+    due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(entry.due_at))
+    said = f"stored for sending\nwaits, and leaves from {due} on\n"
+    assert ran.stdout.decode() == said
+    assert ran.stderr.endswith(b"leaves after its round: record again then\n")
+    assert entry.due_at >= starts + week
+
+
+def test_nothing_to_report(operator: Operator, bundle_file: Path) -> None:
+    assert record(operator, bundle_file, "--absent", value=None).stdout.startswith(
+        b"stored for sending, but the value is not one of the metric's"
+    )
+    bundle_file.write_bytes(
+        operator.sign([make_metric("other", absent="nothing")], endpoint="localhost:1", revision=2)
+    )
+    ran = record(operator, bundle_file, "--absent", metric="other", value=None)
+    assert ran.stdout == b"stored for sending\n"

@@ -8,15 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hubbub.contract import Bundle, operator_key_bytes, parse_metric, read_metric
+from hubbub.bundle import Bundle, operator_key_bytes
+from hubbub.contract import parse_metric, read_metric
 from hubbub.errors import BundleError, InvalidContract, MalformedBundle, PrivacyNotProved
-from hubbub.exact import Epsilon
+from hubbub.exact import CHARGE_UNIT, Epsilon
 from hubbub.limits import MAX_BUNDLE_BYTES, MAX_VALUES
-from hubbub.mechanisms import MECHANISMS, LocalHashing, OptimisedUnary, RandomisedResponse
+from hubbub.mechanisms import (
+    MECHANISMS,
+    MEMOISED,
+    LocalHashing,
+    MemoisedLocalHashing,
+    OptimisedUnary,
+    RandomisedResponse,
+)
 from hubbub.mechanisms.local_hashing import OPEN_PRIME
 from hubbub.randomness import SYSTEM
 from hubbub.v1 import contract_pb2 as pb
-from tests.calibrated import calibrated
+from tests.calibrated import calibrated, memoised
 from tests.hostile import mutated
 from tools.bundle_vectors import (
     NAME,
@@ -27,11 +35,15 @@ from tools.bundle_vectors import (
     metric,
     open_metric,
     operator_key,
+    periodic,
     sign,
 )
+from tools.series_vectors import DAY, good_series, memoised_metric
 
 KEY = operator_key(OPERATOR)
-BUNDLES = [pb.SignedBundle.FromString(signed).bundle for _, signed in good_bundles()]
+BUNDLES = [
+    pb.SignedBundle.FromString(signed).bundle for _, signed in (*good_bundles(), *good_series())
+]
 ONE = Epsilon.parse("1")
 
 
@@ -178,6 +190,41 @@ def test_thresholds_are_accepted_up_to_the_last_integer(epsilon: str, step: int)
             assert parse_metric(contract).mechanism == mechanism
 
 
+@pytest.mark.parametrize("name", MEMOISED)
+@pytest.mark.parametrize(("permanent", "epsilon"), [("2", "1"), ("ln 9", "ln 3"), ("8", "0.1")])
+def test_rounds_of_a_memo_are_accepted_up_to_the_last_integer(
+    name: str, permanent: str, epsilon: str
+) -> None:
+    """Its rows are the golden vectors' business."""
+    epsilons = {"permanent": permanent, "epsilon": epsilon}
+    mechanism: Any = memoised(name, 4, **epsilons)
+    assert parse_metric(memoised_metric(mechanism, **epsilons)).mechanism == mechanism
+    threshold, number = next(iter(mechanism.parameters.items()))
+    more = {threshold: number + (-1 if threshold == "flip" else 1)}
+    if isinstance(mechanism, MemoisedLocalHashing):
+        more = {"chain": mechanism.chain._replace(**more)}
+    with pytest.raises(PrivacyNotProved, match="reveal more"):
+        parse_metric(memoised_metric(mechanism._replace(**more), **epsilons))
+
+
+@pytest.mark.parametrize(
+    ("contract", "series", "total"),
+    [
+        (metric(), None, 1),
+        (metric(schedule=periodic(DAY, 365, DAY)), None, 365),
+        (metric(schedule=periodic(DAY, 365, DAY, join=8)), 8, 8),
+        (memoised_metric(memoised("memoised-randomised-response", 4)), 8, 8),
+        # Hashed to two cells.
+        (memoised_metric(memoised("memoised-local-hashing", 4)), 4, 4),
+    ],
+    ids=["once", "fresh", "sampled", "memoised", "hashed"],
+)
+def test_what_all_rounds_cost(contract: bytes, series: int | None, total: int) -> None:
+    checked = parse_metric(contract)
+    assert checked.total_charge == total * CHARGE_UNIT
+    assert checked.series_charge == (None if series is None else series * CHARGE_UNIT)
+
+
 def test_what_was_verified_cannot_be_changed() -> None:
     checked = verify()
     with pytest.raises(AttributeError):
@@ -240,7 +287,7 @@ def test_signed_bytes_are_a_bundle_or_a_bundle_error(content: bytes) -> None:
         checked = Bundle.verify(sign(content), operator_key=KEY)
     except BundleError:
         return
-    assert all(m.certificate.holds for m in checked.metrics.values())
+    assert all(c.holds for metric in checked.metrics.values() for c in metric.certificates)
 
 
 @settings(max_examples=100)
@@ -252,6 +299,7 @@ def test_unsigned_bytes_are_a_bundle_error(signed: bytes) -> None:
 
 TEXTS = st.text(max_size=20) | st.sampled_from(["", "a", "1", "ln 3", "8", "health.self_rated"])
 NUMBERS = st.integers(0, (1 << 64) - 1) | st.integers(0, 200_000)
+SMALL = st.integers(0, 20)
 MESSAGES = st.builds(
     pb.Metric,
     name=TEXTS,
@@ -265,11 +313,13 @@ MESSAGES = st.builds(
     | st.builds(
         pb.Schedule,
         starts=NUMBERS,
-        periodic=st.builds(pb.Periodic, every=NUMBERS, rounds=NUMBERS, grace=NUMBERS),
+        periodic=st.builds(
+            pb.Periodic, every=NUMBERS, rounds=NUMBERS, grace=NUMBERS, join=NUMBERS | SMALL
+        ),
     ),
     retain=st.booleans(),
+    permanent=TEXTS,
 )
-SMALL = st.integers(0, 20)
 MECHANISM_FIELDS = (
     st.builds(pb.OptimisedUnary, raised=NUMBERS).map(lambda m: {"optimised_unary": m})
     | st.builds(pb.SubsetSelection, included=NUMBERS, size=NUMBERS | SMALL).map(
@@ -281,11 +331,23 @@ MECHANISM_FIELDS = (
     | st.builds(pb.LocalHashing, keep=NUMBERS, buckets=NUMBERS | SMALL, prime=NUMBERS | SMALL).map(
         lambda m: {"local_hashing": m}
     )
+    | st.builds(pb.MemoisedOptimisedUnary, flip=NUMBERS, permanent_raised=NUMBERS).map(
+        lambda m: {"memoised_optimised_unary": m}
+    )
+    | st.builds(
+        pb.MemoisedLocalHashing,
+        keep=NUMBERS,
+        permanent_keep=NUMBERS,
+        cells=NUMBERS | SMALL,
+        dimensions=NUMBERS | SMALL,
+    ).map(lambda m: {"memoised_local_hashing": m})
 )
 
 
 @settings(max_examples=150)
-@given(MESSAGES.map(encode) | st.just(metric(None)), MECHANISM_FIELDS)
+@given(
+    MESSAGES.map(encode) | st.sampled_from([metric(None), memoised_metric(None)]), MECHANISM_FIELDS
+)
 def test_any_fields_are_a_metric_or_a_bundle_error(rest: bytes, fields: dict[str, Any]) -> None:
     message = pb.Metric.FromString(rest)
     message.MergeFrom(pb.Metric(**fields))
@@ -294,5 +356,5 @@ def test_any_fields_are_a_metric_or_a_bundle_error(rest: bytes, fields: dict[str
         checked = parse_metric(contract)
     except BundleError:
         return
-    assert checked.certificate.holds
+    assert all(certificate.holds for certificate in checked.certificates)
     assert checked.contract == contract

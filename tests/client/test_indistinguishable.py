@@ -5,8 +5,6 @@ the same files, logs and exceptions, to the byte. And a value outside the domain
 told to `record`'s caller alone, must be found nowhere.
 """
 
-import contextlib
-import io
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,14 +16,17 @@ import hubbub
 import hubbub.__main__ as command
 import hubbub.sealing
 from hubbub import Client, Outcome
-from hubbub.contract import SealingKey
+from hubbub.bundle import SealingKey
 from hubbub.ledger import Ledger
-from hubbub.mechanisms import MECHANISMS, LocalHashing
+from hubbub.mechanisms import MECHANISMS, MEMOISED, LocalHashing
+from hubbub.recording import Recorder
+from hubbub.spread import ONCE_WITHIN
+from hubbub.statement import statement
 from hubbub.transport import Refused
 from tests import laws
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.chance import Tape, of_five, seed_of, tape_for
-from tests.devices import Clock, Device, Receiver, entries
+from tests.devices import Clock, Device, Paced, Receiver, entries
 
 VALUES = ("excellent", "good", "fair", "poor", "none of these")
 CANARY = "canary-0b5e9c7d41"
@@ -59,10 +60,11 @@ def life(client: Client, clock: Clock, value: Any) -> Iterator[object]:
     yield metric.record(value)
     yield dict(client.counts), repr(client.metric(NAME)), client.preview()
     client.enabled = True
-    clock.now = 4_000
-    yield bool(metric.record(value))
+    # While nothing waits, which by this clock would be due.
     clock.now = 1e12
     yield metric.record(value)
+    clock.now = 4_000
+    yield bool(metric.record(value))
 
 
 def _full(*_: object) -> object:
@@ -92,10 +94,9 @@ def observe(
     seen += [(r.levelname, r.getMessage(), r.args, r.exc_info) for r in caplog.records]
     if state is not None:
         seen.append({file.name: file.read_bytes() for file in state.iterdir()})
-        shown = io.StringIO()
-        with contextlib.redirect_stdout(shown):
-            assert command.main(["show", str(state)]) == 0
-        seen.append(shown.getvalue())
+        ledger = Ledger.open_to_read(str(state))
+        seen.append(str(statement(ledger, now=5_000)))
+        ledger.close()
     return seen
 
 
@@ -157,6 +158,62 @@ def test_nothing_tells_two_values_apart(
         assert seen == first, value
 
 
+class Steady(Paced):
+    """Chance that is the same for every device, however often it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(long=True)
+        self._drawn = 0
+
+    def digits(self, count: int) -> bytes:
+        self._drawn += 1
+        return bytes((self._drawn * 7 + place) % 256 for place in range(count))
+
+    def below(self, n: int) -> int:
+        return super().below(n) if n > ONCE_WITHIN else n // 2
+
+
+@pytest.mark.parametrize("name", MEMOISED)
+def test_no_memo_tells_which_values_occurred(
+    operator: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, name: str
+) -> None:
+    """The files of two devices whose values differ, and change, when their reports do not."""
+    monkeypatch.setattr(hubbub.sealing, "seal", stand_in)
+    contract = make_metric(
+        values=VALUES[:-1],
+        absent="nothing",
+        mechanism=name,
+        epsilon="0.25",
+        permanent="0.5",
+        periodic=(1_000, 9, 1_000),
+    )
+    bundle = make_bundle(operator, contract)
+    mechanism = bundle.metrics[NAME].memoised
+    assert mechanism is not None
+    said = mechanism.respond(mechanism.memorise(Steady()), 0, Steady())
+    monkeypatch.setattr(type(mechanism), "respond", lambda *_: said)
+    histories = [("good",) * 4, ("good", "poor", "good", "poor"), ("fair", "poor", "good", None)]
+    files: list[dict[str, bytes]] = []
+    for number, history in enumerate(histories):
+        state, clock, receiver = tmp_path / str(number), Clock(0), Receiver()
+        with Device(
+            bundle, state, clock=clock, source=Steady(), transport=receiver, budgets={"health": "8"}
+        ) as client:
+            for place, value in enumerate(history):
+                clock.now = 1_000 * place
+                assert client.metric(NAME).record(value), place
+                if place == 1:
+                    # The memo is deleted, and another one drawn.
+                    assert client.opt_out()
+                    assert client.opt_in()
+            clock.now = 4_000
+            client.flush()
+            assert [submission.round for submission in receiver.submissions] == [2]
+        files.append({file.name: file.read_bytes() for file in state.iterdir()})
+    assert len(files[0]) == 2
+    assert files[0] == files[1] == files[2]
+
+
 def test_a_value_outside_the_domain_is_found_nowhere(
     operator: Operator,
     tmp_path: Path,
@@ -182,7 +239,7 @@ def test_a_value_outside_the_domain_is_found_nowhere(
         def explode(*arguments: object) -> bytes:
             raise RuntimeError(f"{arguments} {CANARY}")
 
-        for owner, name in ((Ledger, "transaction"), (Client, "_index")):
+        for owner, name in ((Ledger, "transaction"), (Recorder, "_index")):
             with monkeypatch.context() as patch:
                 patch.setattr(owner, name, explode)
                 seen += [h.record(value) for h, value in zip(handles, outside, strict=True)]

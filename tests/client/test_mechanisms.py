@@ -11,6 +11,7 @@ import pytest
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import (
     MECHANISMS,
+    MEMOISED,
     LocalHashing,
     Mechanism,
     OptimisedUnary,
@@ -22,7 +23,7 @@ from hubbub.mechanisms import (
 from hubbub.mechanisms.local_hashing import LISTED_PRIME, OPEN_PRIME
 from hubbub.mechanisms.primes import is_prime
 from hubbub.randomness import SYSTEM
-from tests.calibrated import calibrated
+from tests.calibrated import calibrated, memoised
 from tests.core import is_read
 
 ONE = 1 << 64
@@ -136,6 +137,17 @@ def test_what_is_drawn_does_not_depend_on_the_value(name: str) -> None:
         for value, tape in zip((0, 150, 299), tapes, strict=True):
             mechanism.randomise(value, tape)
         assert tapes[0].asked == tapes[1].asked == tapes[2].asked
+
+
+@pytest.mark.parametrize("name", MEMOISED)
+def test_what_a_memoised_round_draws_does_not_depend_on_the_value_or_its_row(name: str) -> None:
+    mechanism = memoised(name, 300)
+    memos = [mechanism.memorise(SYSTEM) for _ in range(2)]
+    for seed in range(100):
+        tapes = {(memo, value): Replay(seed) for memo, value in product(memos, (0, 150, 299))}
+        for (memo, value), tape in tapes.items():
+            mechanism.respond(memo, value, tape)
+        assert len({tuple(tape.asked) for tape in tapes.values()}) == 1
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ changes is no longer found exactly once, the test fails.
 import importlib
 import importlib.util
 import sys
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -18,8 +18,11 @@ import pytest
 
 import hubbub
 from tests.core import Core
+from tests.memoised_proofs import MEMOISED_PROOFS
 from tests.mutants import MUTANTS, Mutant
 from tests.proofs import PROOFS
+
+ALL_PROOFS = PROOFS | MEMOISED_PROOFS
 
 
 class _OneChange(MetaPathFinder, Loader):
@@ -53,7 +56,7 @@ def _imported_afresh(mutant: Mutant) -> Generator[Core, None, None]:
     try:
         names = ("hubbub.exact", "hubbub.randomness", "hubbub.mechanisms")
         exact, randomness, mechanisms = (importlib.import_module(name) for name in names)
-        yield Core(exact, randomness, mechanisms, _changed(mutant, mechanisms.MECHANISMS))
+        yield Core(exact, randomness, mechanisms, _changed(mutant, mechanisms))
     finally:
         sys.meta_path.remove(finder)
         for name in filter(_is_ours, list(sys.modules)):
@@ -61,11 +64,16 @@ def _imported_afresh(mutant: Mutant) -> Generator[Core, None, None]:
         sys.modules.update(shipped)
 
 
-def _changed(mutant: Mutant, names: Iterable[str]) -> tuple[str, ...]:
-    """The mechanism in the mutant's module, or all if it holds none."""
-    module = mutant.module.removeprefix("hubbub.mechanisms.")
-    own = [name for name in names if name.replace("-", "_") == module]
-    return tuple(own or names)
+def _changed(mutant: Mutant, mechanisms: ModuleType) -> tuple[str, ...]:
+    """The mechanisms whose module is the mutant's, or imports it as a whole; or all if none."""
+    kinds = {**mechanisms.MECHANISMS, **mechanisms.MEMOISED}
+    changed = sys.modules[mutant.module]
+    own = [
+        name
+        for name, kind in kinds.items()
+        if changed in (home := sys.modules[kind.__module__], *vars(home).values())
+    ]
+    return tuple(own or kinds)
 
 
 def _is_ours(name: str) -> bool:
@@ -75,10 +83,10 @@ def _is_ours(name: str) -> bool:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m.module.rpartition('.')[2]}-{m.name}")
 def test_mutant_is_killed(mutant: Mutant) -> None:
     with _imported_afresh(mutant) as core, pytest.raises(AssertionError):
-        PROOFS[mutant.killed_by](core)
+        ALL_PROOFS[mutant.killed_by](core)
 
 
-@pytest.mark.parametrize("proof", PROOFS)
+@pytest.mark.parametrize("proof", ALL_PROOFS)
 def test_every_proof_kills_a_mutant(proof: str) -> None:
     assert proof in {mutant.killed_by for mutant in MUTANTS}
 
@@ -88,5 +96,5 @@ def test_a_mutant_without_a_change_passes_every_proof() -> None:
     same = "class RandomisedResponse"
     unchanged = Mutant("hubbub.mechanisms.randomised_response", "unchanged", "", same, same)
     with _imported_afresh(unchanged) as core:
-        for prove in PROOFS.values():
+        for prove in ALL_PROOFS.values():
             prove(core)

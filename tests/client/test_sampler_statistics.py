@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms import (
     MECHANISMS,
+    MEMOISED,
     LocalHashing,
     Mechanism,
+    MemoisedUnary,
     OptimisedUnary,
     SymmetricUnary,
 )
 from hubbub.randomness import SYSTEM
-from tests.calibrated import calibrated
+from tests.calibrated import calibrated, memoised
 from tests.harness import count_law, divergence, divergence_limit, mean_range, variance_range
 from tests.laws import pair_chance, specified_law
 
@@ -110,7 +112,7 @@ class Sample:
 
 @cache
 def collect(name: str, k: int, epsilon: str) -> Sample:
-    mechanism = calibrated(name, k, epsilon)
+    mechanism = memoised(name, k) if name in MEMOISED else calibrated(name, k, epsilon)
     payloads = [mechanism.randomise(value, SYSTEM) for _ in range(CROWDS) for value in crowd(k)]
     bits = supports(mechanism, payloads).reshape(CROWDS, DEVICES, k)
     return Sample(mechanism, payloads, bits)
@@ -118,7 +120,7 @@ def collect(name: str, k: int, epsilon: str) -> Sample:
 
 def supports(mechanism: Mechanism, payloads: list[bytes]) -> NDArray[np.bool_]:
     """Whether each payload supports each value: shape (payloads, k)."""
-    if isinstance(mechanism, SymmetricUnary | OptimisedUnary):
+    if isinstance(mechanism, SymmetricUnary | OptimisedUnary | MemoisedUnary):
         packed = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
         return np.unpackbits(packed, axis=1, count=mechanism.k, bitorder="little").astype(bool)
     if isinstance(mechanism, LocalHashing):
@@ -148,10 +150,14 @@ CASES = [
         if name not in QUICK
         for k, epsilon in ((2, "4"), (4, "0.5"), (16, "1"), (128, "1"))
     ),
+    # Every device draws a memo for its one report.
+    *((name, k, "1") for name in MEMOISED for k in (2, 4)),
 ]
 
 
-def cases(names: Iterable[str] = MECHANISMS, most: int = max(SIZES)) -> pytest.MarkDecorator:
+def cases(
+    names: Iterable[str] = (*MECHANISMS, *MEMOISED), most: int = max(SIZES)
+) -> pytest.MarkDecorator:
     """Samples of some mechanisms, of at most so many values."""
     chosen = [case for case in CASES if case[0] in names and case[1] <= most]
     return pytest.mark.parametrize(("name", "k", "epsilon"), chosen)
@@ -199,7 +205,7 @@ def test_two_values_are_supported_together_as_often_as_they_should(
     assert allowed.holds(products)
 
 
-@cases(["symmetric-unary", "optimised-unary"])
+@cases([name for name in (*MECHANISMS, *MEMOISED) if name.endswith("unary")])
 def test_unary_reports_set_as_many_bits_as_independent_bits_would(
     name: str, k: int, epsilon: str
 ) -> None:
@@ -210,7 +216,7 @@ def test_unary_reports_set_as_many_bits_as_independent_bits_would(
     assert divergence(totals, law) <= divergence_limit(k + 1)
 
 
-@cases(["randomised-response", "projective-geometry"])
+@cases(["randomised-response", "projective-geometry", *MEMOISED])
 def test_whole_reports_come_as_often_as_they_should(name: str, k: int, epsilon: str) -> None:
     check_whole_reports(collect(name, k, epsilon))
 

@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hpke import MLKEM768X25519PrivateKey
 
-from hubbub.contract import SealingKey, SealingSuite, key_id
+from hubbub.bundle import SealingKey, SealingSuite, key_id
 from hubbub.sealing import SUITES, context, overhead, seal
 from tests.golden import read
 

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -19,10 +21,11 @@ from google.rpc.status_pb2 import Status as Status_
 
 import hubbub
 from hubbub import GrpcTransport, Outcome
-from hubbub.contract import SealingSuite
-from hubbub.ledger import Ledger, Status
+from hubbub.bundle import SealingSuite
+from hubbub.ledger import Ledger
+from hubbub.rows import Status
 from hubbub.transport import Refused
-from hubbub.upload import FINAL, FIRST_WITHIN, LONGEST_PAUSE, RPC_TIMEOUT, SETTLED
+from hubbub.upload import FINAL, LONGEST_PAUSE, RPC_TIMEOUT, SETTLED
 from hubbub.v1 import contract_pb2, report_pb2, report_pb2_grpc
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.devices import (
@@ -38,6 +41,7 @@ from tests.devices import (
     Paced,
     Receiver,
     Submission,
+    departures,
     entries,
     soon,
     unreachable,
@@ -144,8 +148,12 @@ def test_after_a_key_rotation_the_same_report_is_sealed_again(
     assert (before.key_id, after.key_id) == (old_keys[0].key_id, new_keys[0].key_id)
     assert before.sealed != after.sealed
     assert Opener(operator)(before) == Opener(other)(after)
-    (entry,) = entries(state)
-    assert (entry.status, entry.key_id, entry.sealed) == (Status.COUNTED, after.key_id, None)
+    assert [entry.status for entry in entries(state)] == [Status.COUNTED]
+    # Its owner sees both, byte for byte.
+    assert {(departure.key_id, departure.sealed) for departure in departures(state)} == {
+        (before.key_id, before.sealed),
+        (after.key_id, after.sealed),
+    }
 
 
 def test_what_is_sent_is_what_the_ledger_shows(operator: Operator, tmp_path: Path) -> None:
@@ -158,7 +166,11 @@ def test_what_is_sent_is_what_the_ledger_shows(operator: Operator, tmp_path: Pat
     assert entry.report == Opener(operator)(submission)
     assert submission.digest == entry.digest == bundle.metrics[NAME].digest
     assert submission.round == entry.round == 0
-    assert (entry.destination, entry.recorded_at, entry.left_at) == ("localhost:1", 1_234, 1_234)
+    assert entry.recorded_at == 1_234
+    (departure,) = departures(tmp_path)
+    assert departure[:3] == entry[:3]
+    assert departure.sealed == submission.sealed
+    assert (departure.destination, departure.left_at) == ("localhost:1", 1_234)
 
 
 # Fates.
@@ -188,7 +200,7 @@ def test_a_final_answer_settles_a_report(
         assert client.flush()
         assert client.metric(NAME).record("good") is Outcome.ALREADY_ANSWERED
     assert len(receiver.submissions) == 1
-    assert [(entry.status, entry.sealed) for entry in entries(tmp_path)] == [(fate, None)]
+    assert [entry.status for entry in entries(tmp_path)] == [fate]
 
 
 @pytest.mark.parametrize(
@@ -244,8 +256,8 @@ def test_reports_leave_by_themselves(bundle: hubbub.Bundle, tmp_path: Path) -> N
 def test_what_waits_leaves_after_the_next_start(bundle: hubbub.Bundle, tmp_path: Path) -> None:
     with Device(bundle, tmp_path) as client:
         client.metric(NAME).record("good")
-    receiver = Receiver()
-    with Device(bundle, tmp_path, source=HASTY, transport=receiver) as client:
+    receiver, later = Receiver(), Clock(1_000)
+    with Device(bundle, tmp_path, clock=later, transport=receiver) as client:
         assert soon(lambda: not client.preview())
     assert len(receiver.submissions) == 1
 
@@ -429,29 +441,35 @@ def test_pauses_double_up_to_an_hour(bundle: hubbub.Bundle, tmp_path: Path) -> N
         client.metric(NAME).record("good")
         assert soon(lambda: not client.preview())
     doubled = [min(2.0**n, LONGEST_PAUSE) for n in range(15)]
-    assert limits.seen == [FIRST_WITHIN, *doubled]
+    assert limits.seen == doubled
     assert {*receiver.timeouts} == {RPC_TIMEOUT}
 
 
 def test_the_aggregator_s_pushback_is_heeded_within_reason(
     bundle: hubbub.Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waited: list[float | None] = []
-    honest = threading.Event.wait
+    waited: list[float] = []
 
-    def wait(event: threading.Event, timeout: float | None = None) -> bool:
-        if threading.current_thread().name == "hubbub" and timeout is not None:
-            waited.append(timeout)
-            timeout = 0.0
-        return honest(event, timeout)
+    class Signals(SimpleQueue[None]):
+        """Nobody signals, and time passes at once."""
 
-    monkeypatch.setattr(threading.Event, "wait", wait)
+        def put(self, item: None, block: bool = True, timeout: float | None = None) -> None: ...
+
+        def get(self, block: bool = True, timeout: float | None = None) -> None:
+            if timeout is not None:
+                waited.append(timeout)
+                stopwatch.now += timeout
+            raise Empty
+
+    stopwatch = Clock(0)
+    monkeypatch.setattr("hubbub.upload.SimpleQueue", Signals)
+    monkeypatch.setattr("hubbub.upload.time", SimpleNamespace(monotonic=stopwatch))
     pushbacks = (7.5, 1e9, 1e300, float("inf"), 0.0)
     receiver = Receiver(*(Refused("OVERLOADED", pushback) for pushback in pushbacks))
     with Device(bundle, tmp_path, source=HASTY, transport=receiver) as client:
         client.metric(NAME).record("good")
         assert soon(lambda: not client.preview())
-    assert waited == [0.0, 7.5, LONGEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE, 0.0]
+    assert waited == [7.5, LONGEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE, 0.0]
 
 
 def test_a_full_disk_delays_the_thread_and_does_not_end_it(

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from hubbub import errors
-from hubbub.contract import Bundle, parse_metric
+from hubbub.bundle import Bundle
+from hubbub.contract import parse_metric
 from hubbub.domain import text_index
-from hubbub.mechanisms import LocalHashing, ProjectiveGeometry
+from hubbub.exact import charge_text
+from hubbub.mechanisms import LocalHashing, MemoisedLocalHashing, ProjectiveGeometry
 from tests import laws
 from tests.golden import Vector, read, vectors
 from tools import make_vectors
@@ -59,6 +61,16 @@ def test_a_seed_puts_a_value_into_its_bucket(vector: Vector) -> None:
 def test_what_is_no_seed_and_bucket_is_refused(vector: Vector) -> None:
     with pytest.raises(ValueError, match=r"^not "):
         hashing_of(vector).supported(vector.payload)
+
+
+@pytest.mark.parametrize("vector", vectors("hashing", "cells"), ids=str)
+def test_a_seed_of_memoised_hashing_puts_a_value_into_its_cell(vector: Vector) -> None:
+    cells, coordinates = vector.facts["cells"], vector.facts["seed"]
+    mechanism = MemoisedLocalHashing.of(2, 0, 0, cells, len(coordinates))
+    seed = sum(digit * cells**place for place, digit in enumerate(reversed(coordinates)))
+    assert mechanism.cell(seed, vector.facts["value"]) == vector.facts["cell"]
+    assert mechanism.payload_size == len(vector.payload)
+    assert mechanism.read(vector.payload) == (seed, vector.facts["cell"])
 
 
 OPEN = parse_metric(open_metric(absent="no answer")).domain
@@ -118,8 +130,11 @@ def test_a_good_bundle_is_understood(vector: Vector) -> None:
         assert metric.epsilon.text == expected["epsilon_declared"]
         assert metric.epsilon.decimal == expected["epsilon_charged"]
         assert metric.certificate.realised == expected["epsilon_realised"]
-        ratio = metric.certificate.ratio
-        assert f"{ratio.numerator}/{ratio.denominator}" == expected["ratio"]
+        ratios = [f"{c.ratio.numerator}/{c.ratio.denominator}" for c in metric.certificates]
+        assert ratios == [*filter(None, (expected["ratio"], expected["ratio_permanent"]))]
+        assert (metric.permanent and metric.permanent.text) == expected["permanent"]
+        assert (metric.memoised and metric.memoised.rows) == expected["rows"]
+        assert charge_text(metric.total_charge) == expected["epsilon_total"]
 
 
 def _number(text: str | None) -> int | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import uuid4
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.limits import MAX_REPORTS_PER_REQUEST
 from hubbub.randomness import SystemSource
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc

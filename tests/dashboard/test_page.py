@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.v1 import estimate_pb2
 from hubbub_dashboard import text
 from tests.bundles import Operator, make_metric

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round, read_estimates
 from tests.dashboard.pages import DashboardProcess, Witness

@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 import pytest
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub_dashboard.source import Metric, RoundState, Source
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round, read_estimates

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from hubbub.contract import Metric, open_envelope, read_bundle, read_metric
+from hubbub.bundle import open_envelope, read_bundle
+from hubbub.contract import Metric, read_metric
 from hubbub.errors import InvalidContract, MalformedBundle
 from hubbub_aggregator.commands import CommandError
 

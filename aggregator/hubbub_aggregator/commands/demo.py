@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.connection import TIMEOUT, private_listener

@@ -1,5 +1,6 @@
 """Options that several commands have, each of them said once."""
 
+import re
 from enum import StrEnum
 from math import nan
 from pathlib import Path
@@ -46,6 +47,16 @@ def _level(text: str) -> float:
     return level
 
 
+def rounds_named(text: str) -> tuple[int, int] | None:
+    """The first and the last round of "0-29"; None for "all". Raises CommandError."""
+    if text == "all":
+        return None
+    named = re.fullmatch(r"(\d{1,18})-(\d{1,18})", text, re.ASCII)
+    if named is None:
+        raise CommandError(f"--rounds are FIRST-LAST, for example 0-29, or all; not {text}")
+    return int(named[1]), int(named[2])
+
+
 AggregatorOption = Annotated[str, typer.Option(help="The private listener, host:port.")]
 KeysOption = Annotated[
     Path | None,
@@ -55,6 +66,12 @@ RoundOption = Annotated[
     int | None,
     typer.Option(
         "--round", min=0, max=MAX_ROUND, help="Which round; without it the newest with reports."
+    ),
+]
+RoundsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rounds", metavar="FIRST-LAST", help="Pool these rounds, for example 0-29; or all."
     ),
 ]
 TargetOption = Annotated[

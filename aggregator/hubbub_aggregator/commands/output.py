@@ -31,9 +31,9 @@ def print_csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None
     writer.writerows(rows)
 
 
-def whose(target: str, level: float) -> str:
-    """One line: what is estimated, and what its intervals are."""
-    return f"{AMONG[target]} ({target}), unbiased; {100 * level:g} % intervals"
+def whose(target: str, level: float, among: Mapping[str, str] = AMONG) -> str:
+    """One line: what is estimated, and what its intervals are. `among`: by target."""
+    return f"{among[target]} ({target}), unbiased; {100 * level:g} % intervals"
 
 
 def heading(of: estimate_pb2.Provenance) -> str:

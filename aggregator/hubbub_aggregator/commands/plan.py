@@ -1,13 +1,17 @@
 """`hubbub plan`: what each mechanism will buy, before anything is collected."""
 
-import math
-import textwrap
 from typing import Annotated, Any, Final
 
 import typer
 
-from hubbub.exact import Epsilon
-from hubbub.limits import MAX_CHARGE_PER_REPORT, MAX_VALUES
+from hubbub.exact import Epsilon, charge_text
+from hubbub.exposure import COMPARED
+from hubbub.limits import (
+    MAX_CHARGE_PER_REPORT,
+    MAX_CHARGE_PER_SOURCE,
+    MAX_ROUNDS,
+    MAX_VALUES,
+)
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands.options import (
     FormatOfOne,
@@ -15,21 +19,15 @@ from hubbub_aggregator.commands.options import (
     LevelOption,
 )
 from hubbub_aggregator.commands.output import print_json
+from hubbub_aggregator.commands.plan_text import plan_text
 from hubbub_aggregator.planning.choice import Aim, NothingFits, chosen
-from hubbub_aggregator.planning.planner import Curator, Plan, Prospect
+from hubbub_aggregator.planning.memoised import Memo, NoMemo
+from hubbub_aggregator.planning.planner import Curator, Memory, Plan, Prospect
 from hubbub_aggregator.planning.planner import plan as make_plan
-from hubbub_aggregator.text_table import text_table
+from hubbub_aggregator.planning.series import Series
 
 # More than there are people; the exact power takes seconds there.
 _MOST_REPORTS: Final = 10**10
-
-_WIDTH: Final = 100
-
-_LEGEND: Final = (
-    "Std error and ± (the interval for one value, for all at once) are those of a value that "
-    "nobody has; × bound is its variance over the least that any mechanism can have for all "
-    "values alike, in ℓ2 the same for the variances of all values together. A step is on one cell."
-)
 
 
 def plan(
@@ -38,7 +36,20 @@ def plan(
         int, typer.Option(help="How many answers there are, other and absent included.")
     ],
     epsilon: Annotated[str, typer.Option(help='ε of one report: "1", "0.5", "ln 3".')],
-    reports: Annotated[int, typer.Option(help="How many reports will be collected.")],
+    reports: Annotated[
+        int, typer.Option(help="How many devices will report: in each round, if they join all.")
+    ],
+    rounds: Annotated[
+        int | None,
+        typer.Option(help=f"How many rounds there will be; 1, or {COMPARED} with --permanent."),
+    ] = None,
+    join: Annotated[
+        int | None, typer.Option(help="Sampled: how many of the rounds each device joins.")
+    ] = None,
+    permanent: Annotated[
+        str | None, typer.Option(help="Memoised: ε of each row of a memo, above --epsilon.")
+    ] = None,
+    cells: Annotated[int | None, typer.Option(help="Only memos of at most so many rows.")] = None,
     max_bytes: Annotated[
         int | None, typer.Option(help="Only mechanisms with payloads of at most so many bytes.")
     ] = None,
@@ -65,39 +76,81 @@ def plan(
         raise CommandError(f"--share is 0 to 1, for example 0.1, not {share:g}")
     if not 0 < half_width < 1:
         raise CommandError(f"--half-width is between 0 and 1, for example 0.01, not {half_width:g}")
+    declared = _epsilon("--epsilon", epsilon)
     try:
         made = make_plan(
             values,
-            _epsilon(epsilon),
+            declared,
             reports,
+            series=_series(declared, rounds, join, permanent, cells),
             aim=Aim(share, max_bytes),
             level=level,
             wanted=half_width,
         )
     except NothingFits as error:
         raise CommandError(f"--max-bytes: {error}; allow more bytes") from None
+    except NoMemo as error:
+        raise CommandError(f"--permanent: {error}") from None
     if output is FormatOfOne.JSON:
         print_json(as_report(made))
     else:
-        print(_text(made))
+        print(plan_text(made))
 
 
-def _epsilon(text: str) -> Epsilon:
+def _epsilon(option: str, text: str) -> Epsilon:
     try:
         epsilon = Epsilon.parse(text)
     except ValueError as error:
-        raise CommandError(f"--epsilon: {error}") from None
+        raise CommandError(f"{option}: {error}") from None
     if epsilon.charge > MAX_CHARGE_PER_REPORT:
-        raise CommandError(f"--epsilon: {epsilon.text} is above 8, the most a report may cost")
+        raise CommandError(f"{option}: {epsilon.text} is above 8, the most a report may cost")
     return epsilon
+
+
+def _series(
+    epsilon: Epsilon,
+    rounds: int | None,
+    join: int | None,
+    permanent: str | None,
+    cells: int | None,
+) -> Series:
+    """The rounds that were asked for. Raises CommandError."""
+    if cells is not None and permanent is None:
+        raise CommandError("--cells goes with --permanent")
+    if join is not None and permanent is not None:
+        raise CommandError("--join and --permanent are two schedules; plan one after the other")
+    if rounds is None:
+        rounds = 1 if permanent is None else COMPARED
+    if not 1 <= rounds <= MAX_ROUNDS:
+        raise CommandError(f"--rounds is 1 to {MAX_ROUNDS:,}, not {rounds:,}")
+    if join is not None and not 1 <= join <= rounds:
+        raise CommandError(f"--join is 1 to {rounds:,}, the number of --rounds, not {join:,}")
+    if join is not None and join * epsilon.charge > MAX_CHARGE_PER_SOURCE:
+        raise CommandError(
+            f"--join: {join:,} rounds of ε = {epsilon.text} cost more than 32, the most of a source"
+        )
+    if permanent is None:
+        return Series(rounds, join)
+    if cells is not None and cells < 2:
+        raise CommandError(f"--cells is at least 2, not {cells:,}")
+    row = _epsilon("--permanent", permanent)
+    if row.charge <= epsilon.charge:
+        raise CommandError("--permanent must be above --epsilon, which one report tells")
+    return Series(rounds, memo=Memo(row, cells))
 
 
 def as_report(made: Plan) -> dict[str, Any]:
     """The plan as the JSON that scripts rely on."""
+    memo, fresh = made.series.memo, made.fresh
     return {
         "values": made.values,
         "epsilon": made.epsilon.decimal,
-        "reports": made.reports,
+        "reports": made.devices,
+        "rounds": made.series.rounds,
+        "join": made.series.join,
+        "permanent": memo.permanent.decimal if memo else None,
+        "cells": memo.cells if memo else None,
+        "reports_per_round": made.reports,
         "level": made.level,
         "share": made.aim.share,
         "max_bytes": made.aim.max_bytes,
@@ -107,6 +160,9 @@ def as_report(made: Plan) -> dict[str, Any]:
         "mechanisms": [_row(prospect) for prospect in made.prospects],
         "curator": _curator(made.curator, made.reports),
         "price": {"std_errors": made.price, "reports": made.price**2},
+        "fresh": (
+            {"epsilon": fresh.epsilon.decimal, "std_error": fresh.std_error} if fresh else None
+        ),
     }
 
 
@@ -127,6 +183,18 @@ def _row(prospect: Prospect) -> dict[str, Any]:
         "influence": prospect.influence,
         "to_bound": prospect.to_bound,
         "to_bound_l2": prospect.to_bound_l2,
+        "epsilon_total": charge_text(prospect.charge),
+        **({} if prospect.memory is None else _memory(prospect.memory)),
+    }
+
+
+def _memory(memory: Memory) -> dict[str, Any]:
+    return {
+        "rows": memory.rows,
+        "change_noticed": memory.alike.change_noticed,
+        "change_noticed_ever": memory.alike.change_noticed_ever,
+        "linked": memory.alike.linked,
+        "identifying_bits": memory.alike.identifying_bits,
     }
 
 
@@ -137,126 +205,3 @@ def _curator(curator: Curator, n: int) -> dict[str, Any]:
         "simultaneous_half_width": curator.simultaneous_half_width,
     }
     return shares | {"in_people": {name: n * share for name, share in shares.items()}}
-
-
-def _text(made: Plan) -> str:
-    title = (
-        f"{made.values:,} values, ε = {made.epsilon.text}, {_reports(made.reports)}; "
-        f"{100 * made.level:g} % intervals; shares among these devices"
-    )
-    paragraphs = (_LEGEND, _pick(made), _sight(made), _price(made))
-    return "\n\n".join(
-        (
-            title,
-            _accuracy(made),
-            _costs(made),
-            *(textwrap.fill(paragraph, _WIDTH) for paragraph in paragraphs),
-        )
-    )
-
-
-def _accuracy(made: Plan) -> str:
-    at_share = made.aim.share > 0
-    header = [
-        "accuracy",
-        *(["at 0 %", f"at {100 * made.aim.share:g} %"] if at_share else ["std error"]),
-        "± one",
-        "± all",
-        "detectable",
-        f"for ± {100 * made.wanted:g} %",
-        "× bound",
-        "in ℓ2",
-    ]
-    rows = [
-        [
-            row.mechanism.name,
-            _percent(row.std_error),
-            *([_percent(row.std_error_at_share)] if at_share else []),
-            _percent(row.half_width),
-            _percent(row.simultaneous_half_width),
-            "–" if row.detectable is None else _percent(row.detectable),
-            "–" if row.reports_needed is None else _count(row.reports_needed),
-            _digits(row.to_bound),
-            _digits(row.to_bound_l2),
-        ]
-        for row in made.prospects
-    ]
-    return text_table(header, rows)
-
-
-def _costs(made: Plan) -> str:
-    header = ("cost", "chosen", "bytes", "influence", "cells", "steps/report", "steps/reading")
-    rows = [
-        [
-            row.mechanism.name,
-            ", ".join(f"{name} {number}" for name, number in chosen(row.mechanism).items()),
-            f"{row.mechanism.payload_size:,}",
-            _percent(row.influence),
-            _count(row.work.cells),
-            _count(row.work.per_report),
-            _count(row.work.per_reading),
-        ]
-        for row in made.prospects
-    ]
-    return text_table(header, rows, left=2)
-
-
-def _pick(made: Plan) -> str:
-    share = made.aim.share
-    return f"{f'For a share of {100 * share:g} %, ' if share else ''}auto picks {made.reason}."
-
-
-def _sight(made: Plan) -> str:
-    first = made.prospects[0]
-    if first.detectable is None:
-        return (
-            f"{_reports(made.reports)} {'is' if made.reports == 1 else 'are'} too few: not even a "
-            f"value that everybody has would surely be distinguishable from zero."
-        )
-    people = _count(round(first.detectable * made.reports))
-    return (
-        f"With it, a value that {_percent(first.detectable)} of the devices have ({people}) comes "
-        f"out as distinguishable from zero in 4 of 5 collections. One hostile report moves a "
-        f"share by up to {_percent(first.influence)}."
-    )
-
-
-def _price(made: Plan) -> str:
-    n = made.reports
-    central = n * made.curator.simultaneous_half_width
-    local = n * made.prospects[0].simultaneous_half_width
-    cost = (
-        f" Trusting nobody costs {_digits(made.price)} times the standard error, or "
-        f"{_digits(made.price**2)} times the reports."
-    )
-    return (
-        f"A curator whom everybody trusts with the true answers would be within "
-        f"{_people(central)} people for the worst of the {made.values:,} values (Laplace "
-        f"mechanism, the same ε, {100 * made.level:g} %); this would be within {_people(local)}."
-        f"{cost if made.price > 1 else ''}"
-    )
-
-
-def _reports(number: int) -> str:
-    return f"{number:,} report{'s' if number != 1 else ''}"
-
-
-def _percent(share: float) -> str:
-    return f"{_digits(100 * share)} %"
-
-
-def _people(number: float) -> str:
-    return _digits(number) if number < 1000 else _count(round(number))
-
-
-def _digits(number: float) -> str:
-    """Three digits of a positive number, without an exponent: what is known of it and matters."""
-    if number == 0:
-        return "0"
-    decimals = 2 - math.floor(math.log10(number))
-    return f"{round(number, decimals):,.{max(0, decimals)}f}"
-
-
-def _count(number: int) -> str:
-    """A whole number; of a very large one four digits."""
-    return f"{number:,}" if number < 10**9 else f"{number:.3e}"

@@ -6,14 +6,16 @@ from typing import Annotated
 
 import typer
 
-from hubbub.contract import Bundle, Metric
+from hubbub.bundle import Bundle
+from hubbub.contract import Metric
 from hubbub.errors import BundleError, InvalidContract, MalformedBundle
-from hubbub_aggregator.ceilings import early_end
+from hubbub_aggregator.ceilings import early_ends, price
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.definitions import MetricDefinition, read_definitions
+from hubbub_aggregator.drafting import AUTO, reason
 from hubbub_aggregator.keys import load_opening_keys, load_signing_key, read_operator_key
 from hubbub_aggregator.planning.choice import size_of
-from hubbub_aggregator.signing import AUTO, ChangedDefinition, reason, sign_definitions
+from hubbub_aggregator.signing import ChangedDefinition, sign_definitions
 from hubbub_aggregator.whole_file import write_whole
 
 
@@ -60,6 +62,8 @@ def sign(
         )
         if new:
             _explain(definition, metric)
+    for remark in early_ends(bundle.metrics.values()):
+        print(remark)
 
 
 def _explain(definition: MetricDefinition, metric: Metric) -> None:
@@ -68,9 +72,9 @@ def _explain(definition: MetricDefinition, metric: Metric) -> None:
         print(f"    auto picks {reason(definition)}")
     kept = "; reports are kept" if metric.retain else ""
     print(f"    {size_of(metric.mechanism)} a report{kept}")
-    remark = early_end(metric)
-    if remark is not None:
-        print(f"    {remark}")
+    in_all = price(metric)
+    if in_all is not None:
+        print(f"    {in_all}")
 
 
 def _previous(path: Path, operator_key: str) -> Bundle | None:

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from hubbub.contract import Bundle, Metric, require_proof
+from hubbub.bundle import Bundle
+from hubbub.contract import Metric, require_proof
 from hubbub.domain import Domain, is_text_answer
 from hubbub_aggregator.candidates import read_candidates
 from hubbub_aggregator.commands import CommandError

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms import ProjectiveGeometry
-from hubbub.mechanisms.projective_geometry import points
+from hubbub.mechanisms.projective_space import points
 from hubbub_aggregator.crowd.base import Values, big_endian_bytes
 from hubbub_aggregator.crowd.chance import Chance, Draws, tosses
 from hubbub_aggregator.oracles import Payloads

@@ -13,8 +13,8 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, 
 from itertools import repeat
 from typing import Final
 
+from hubbub.bundle import Bundle
 from hubbub.client import Client
-from hubbub.contract import Bundle
 from hubbub.exact import charge_text
 from hubbub.limits import MAX_CHARGE_PER_SOURCE
 from hubbub.transport import GrpcTransport, Transport
@@ -40,6 +40,7 @@ class _WaitOutside:
         self._transport = transport
         self._turn = turn
         self.destination = transport.destination
+        self.fetch_bundle = transport.fetch_bundle
         self.close = transport.close
 
     def submit(

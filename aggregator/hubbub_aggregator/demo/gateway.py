@@ -67,6 +67,9 @@ class Gateway:
             return [parcel.outcome]
         raise parcel.outcome or Refused("UNREADABLE_ANSWER")
 
+    def fetch_bundle(self, timeout: float) -> bytes:
+        return self._transport.fetch_bundle(timeout)
+
     def close(self) -> None:
         self._transport.close()
 

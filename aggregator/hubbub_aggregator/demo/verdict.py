@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hubbub.contract import Bundle
+from hubbub.bundle import Bundle
 from hubbub.v1 import estimate_pb2
 from hubbub_aggregator.demo.people import People
 from hubbub_aggregator.percent import decimals, percent

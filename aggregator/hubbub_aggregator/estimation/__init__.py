@@ -2,6 +2,7 @@
 
 intervals     what a share may be, given how many reports support it
 estimate      every value's share, with intervals and ranks
+moments       how often a report supports two values at once
 covariance    how the estimates of one crowd vary together
 linear        weighted sums of shares, such as a mean
 comparison    two sides of comparisons, and how they vary together

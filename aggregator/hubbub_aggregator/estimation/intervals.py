@@ -39,7 +39,7 @@ of which these are a random sample."""
 SCORE_FROM: Final = 10
 
 
-def rarer(support: Support, n: int) -> float:
+def rarer(support: Support, n: float) -> float:
     """Reports of the rarer kind, x = n · min(q, 1 − p)."""
     return float(n * min(support.q, 1 - support.p))
 

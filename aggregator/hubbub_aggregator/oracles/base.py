@@ -47,3 +47,8 @@ def big_endian(payloads: Payloads) -> NDArray[np.uint64]:
         numbers <<= np.uint64(8)
         numbers |= column
     return numbers
+
+
+def count_numbers(payloads: Payloads, cells: int) -> Counts:
+    """How often each integer in [0, cells) is among canonical payloads: int64 of shape (cells,)."""
+    return np.bincount(big_endian(payloads).astype(np.int64), minlength=cells)

@@ -49,6 +49,25 @@ def hyperplane_sums(values: Values, field: int, dimensions: int) -> Values:
     return sums
 
 
+def product_sums(values: Values, field: int, dimensions: int) -> Values:
+    """For every product s and vector u, the sum of values[s − ⟨x, u⟩, x] over all vectors x.
+
+    `values`: of shape (field, field^dimensions), vectors by their numbers to the base `field`.
+    Returns the same shape and dtype; integers are added exactly.
+    """
+    table = values
+    for _ in range(dimensions):
+        table = _multiplied(table.reshape(field, field, -1))
+    return table
+
+
+def point_numbers(field: int, dimensions: int) -> NDArray[np.int64]:
+    """The number of each point's vector, in the points' order."""
+    return np.concatenate(
+        [np.arange(field**place, 2 * field**place) for place in range(dimensions)]
+    )
+
+
 def _sums_by_product(values: Values, field: int, dimensions: int) -> Values:
     """For every point u and every product s, the sum of values over the vectors x, ⟨x, u⟩ = s.
 
@@ -62,9 +81,7 @@ def _sums_by_product(values: Values, field: int, dimensions: int) -> Values:
     # begins with it. The axes are the product and x's other coordinates, highest first.
     table = values.reshape(field, -1)
     lower = _sums_by_product(table.sum(axis=0), field, dimensions - 1)
-    for _ in range(dimensions - 1):
-        table = _multiplied(table.reshape(field, field, -1))
-    return np.concatenate([lower, table.T])
+    return np.concatenate([lower, product_sums(table, field, dimensions - 1).T])
 
 
 def _multiplied(table: Values) -> Values:
@@ -87,8 +104,7 @@ def _multiplied(table: Values) -> Values:
 
 def _multiples(field: int, dimensions: int) -> NDArray[np.int64]:
     """The number of the vector λu, for λ in [1, field) and every point u: (field − 1, points)."""
-    numbers = [np.arange(field**place, 2 * field**place) for place in range(dimensions)]
-    points = np.concatenate(numbers)
+    points = point_numbers(field, dimensions)
     multiples = np.arange(1, field)[:, None]
     scaled = np.zeros((field - 1, len(points)), np.int64)
     for place in range(dimensions):

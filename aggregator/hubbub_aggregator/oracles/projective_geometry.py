@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms import ProjectiveGeometry
-from hubbub_aggregator.oracles.base import Payloads, big_endian
+from hubbub_aggregator.oracles.base import Payloads, big_endian, count_numbers
 from hubbub_aggregator.oracles.hyperplanes import hyperplane_sums
 from hubbub_aggregator.tally import Counts
 
@@ -27,7 +27,7 @@ class ProjectiveGeometryOracle:
         return big_endian(payloads) < self.mechanism.cells
 
     def fold(self, payloads: Payloads) -> Counts:
-        return np.bincount(big_endian(payloads).astype(np.int64), minlength=self.mechanism.cells)
+        return count_numbers(payloads, self.mechanism.cells)
 
     def supports(self, cells: Counts) -> Counts:
         sums = hyperplane_sums(cells, self.mechanism.field, self.mechanism.dimensions)

@@ -1,18 +1,21 @@
-"""k-ary randomised response: a report supports the one value whose index it is."""
+"""k-ary randomised response, memoised or not: a report supports the one value whose index it is.
+
+What a memo changes is how often, not what is counted.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms import RandomisedResponse
-from hubbub_aggregator.oracles.base import Payloads, big_endian
+from hubbub.mechanisms import MemoisedRandomisedResponse, RandomisedResponse
+from hubbub_aggregator.oracles.base import Payloads, big_endian, count_numbers
 from hubbub_aggregator.tally import Counts
 
 
 @dataclass(frozen=True)
 class RandomisedResponseOracle:
-    mechanism: RandomisedResponse
+    mechanism: RandomisedResponse | MemoisedRandomisedResponse
 
     @property
     def cells(self) -> int:
@@ -26,7 +29,7 @@ class RandomisedResponseOracle:
         return big_endian(payloads) < self.mechanism.k
 
     def fold(self, payloads: Payloads) -> Counts:
-        return np.bincount(big_endian(payloads).astype(np.int64), minlength=self.mechanism.k)
+        return count_numbers(payloads, self.mechanism.k)
 
     def supports(self, cells: Counts) -> Counts:
         return cells

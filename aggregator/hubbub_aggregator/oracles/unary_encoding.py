@@ -1,6 +1,6 @@
-"""Unary encoding, symmetric and optimised: a report supports every value whose bit is set.
+"""Unary encoding, in all its forms: a report supports every value whose bit is set.
 
-The two differ in how bits are drawn and debiased, not in how they are counted.
+They differ in how bits are drawn and debiased, not in how they are counted.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms import OptimisedUnary, SymmetricUnary
+from hubbub.mechanisms import MemoisedUnary, OptimisedUnary, SymmetricUnary
 from hubbub_aggregator.oracles import bit_vector
 from hubbub_aggregator.oracles.base import Payloads
 from hubbub_aggregator.tally import Counts
@@ -16,7 +16,7 @@ from hubbub_aggregator.tally import Counts
 
 @dataclass(frozen=True)
 class UnaryEncodingOracle:
-    mechanism: SymmetricUnary | OptimisedUnary
+    mechanism: SymmetricUnary | OptimisedUnary | MemoisedUnary
 
     @property
     def cells(self) -> int:

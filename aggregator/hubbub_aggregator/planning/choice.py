@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key, partial
 from math import isclose
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from hubbub.exact import Epsilon
 from hubbub.limits import MAX_VALUES
-from hubbub.mechanisms import MECHANISMS, Mechanism
+from hubbub.mechanisms import MECHANISMS, MEMOISED, Mechanism
 from hubbub_aggregator.planning.parameters import choices
+
+Ranked = TypeVar("Ranked", bound=Mechanism)
 
 # Variances closer than this, relatively, are the same law in two forms: subset selection with
 # one value is randomised response. The first in MECHANISMS, which is the simpler, is taken.
@@ -88,7 +90,12 @@ def ranked(k: int, epsilon: Epsilon, aim: Aim = ANY) -> list[Mechanism]:
             too_large.append(refusal.least)
     if not found:
         raise NothingFits(names, aim.max_bytes or 0, min(too_large))
-    return sorted(found, key=cmp_to_key(partial(_order, share=aim.share)))
+    return by_variance(found, aim.share)
+
+
+def by_variance(found: Sequence[Ranked], share: float) -> list[Ranked]:
+    """Mechanisms, the simpler before the other, by what they come to at a share: least first."""
+    return sorted(found, key=cmp_to_key(partial(_order, share=share)))
 
 
 def _order(one: Mechanism, other: Mechanism, share: float) -> int:
@@ -112,8 +119,9 @@ def explain(ranking: Sequence[Mechanism], aim: Aim = ANY) -> str:
 
 
 def chosen(mechanism: Mechanism) -> dict[str, int]:
-    """The parameters that were a choice: all but the threshold, which follows from ε."""
-    return dict(list(mechanism.parameters.items())[1:])
+    """The parameters that were a choice: all but the thresholds, which follow from ε."""
+    thresholds = 2 if mechanism.name in MEMOISED else 1
+    return dict(list(mechanism.parameters.items())[thresholds:])
 
 
 def size_of(mechanism: Mechanism) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from itertools import count
+from math import isqrt
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 from hubbub.exact import Epsilon
 from hubbub.limits import MAX_BUCKETS, MAX_CELLS, MAX_VALUES
 from hubbub.mechanisms.local_hashing import LISTED_PRIME, OPEN_PRIME
+from hubbub.mechanisms.memoised_hashing import MAX_SEEDS
 from hubbub.mechanisms.primes import is_prime
-from hubbub.mechanisms.projective_geometry import points
+from hubbub.mechanisms.projective_space import points
 
 Floats = NDArray[np.float64]
 
@@ -112,6 +114,22 @@ def _local_hashing(k: int, gain: float) -> Choices:
     return Choices(grid, (1 + alike * gain) / total, (1 - alike) * gain / total)
 
 
+def _memoised_local_hashing(k: int, gain: float) -> Choices:
+    """Every prime number of cells for which the list of hashes is not too long.
+
+    Two values share a cell under one hash in so many, exactly.
+    """
+    cells = np.array([n for n in range(2, isqrt(MAX_SEEDS) + 1) if _can_be_hashed(k, n)], float)
+    return Choices(cells[:, None], 1 / cells, (cells - 1) * gain / (cells * (cells + gain)))
+
+
+def _can_be_hashed(k: int, cells: int) -> bool:
+    return is_prime(cells) and any(
+        cells**dimensions <= MAX_SEEDS and points(cells, dimensions) >= k
+        for dimensions in range(2, MAX_SEEDS.bit_length())
+    )
+
+
 _CHOICES: Final[dict[str, Callable[[int, float], Choices]]] = {
     "randomised-response": _randomised_response,
     "symmetric-unary": _symmetric_unary,
@@ -119,4 +137,5 @@ _CHOICES: Final[dict[str, Callable[[int, float], Choices]]] = {
     "subset-selection": _subset_selection,
     "projective-geometry": _projective_geometry,
     "local-hashing": _local_hashing,
+    "memoised-local-hashing": _memoised_local_hashing,
 }

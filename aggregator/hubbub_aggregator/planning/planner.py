@@ -12,34 +12,33 @@ from typing import Final
 import numpy as np
 
 from hubbub.exact import Epsilon
-from hubbub.mechanisms import (
-    LocalHashing,
-    Mechanism,
-    OptimisedUnary,
-    ProjectiveGeometry,
-    SubsetSelection,
-    Support,
-    SymmetricUnary,
-)
+from hubbub.exposure import Resemblance, resemblance
+from hubbub.mechanisms import Mechanism, Support
 from hubbub_aggregator.estimation.intervals import Interval, one_value, simultaneous
-from hubbub_aggregator.oracles import oracle_for
-from hubbub_aggregator.planning.choice import ANY, Aim, explain, least_variance, ranked, variance_at
+from hubbub_aggregator.planning.choice import (
+    ANY,
+    Aim,
+    explain,
+    least_variance,
+    most_accurate,
+    ranked,
+    variance_at,
+)
+from hubbub_aggregator.planning.memoised import explain_memoised, ranked_memoised
 from hubbub_aggregator.planning.power import detectable
+from hubbub_aggregator.planning.series import ONCE, Series
+from hubbub_aggregator.planning.work import Work, work
 
 # What a tally can count to.
 _MOST_REPORTS: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What a mechanism's reports cost the aggregator."""
+class Memory:
+    """What comes of answering every round from one memo."""
 
-    cells: int
-    """Counts kept for a metric and round, 8 bytes each."""
-    per_report: int
-    """Cells that one report is compared with or added to, when it comes in."""
-    per_reading: int
-    """Additions and copies of a cell from the tally to a count for each value."""
+    rows: int
+    alike: Resemblance
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +65,10 @@ class Prospect:
     to_bound_l2: float
     """The sum of the variances of all values, over its own least."""
     work: Work
+    charge: int
+    """What a device pays for all rounds, in units of 10^-12 of ε."""
+    memory: Memory | None
+    """What comes of answering from a memo; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +86,27 @@ class Curator:
 
 
 @dataclass(frozen=True, slots=True)
+class Fresh:
+    """What fresh noise in every round would be, if "auto" had to cost the same in all."""
+
+    epsilon: Epsilon
+    """Of a report."""
+    std_error: float
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """Every mechanism that fits, the most accurate first, and what a curator would pay."""
+    """Every mechanism that fits, the most accurate first, and what a curator would pay.
+
+    All of it is about a single round, but for what all of them cost.
+    """
 
     values: int
     epsilon: Epsilon
+    devices: int
+    series: Series
     reports: int
+    """Of one round."""
     level: float
     aim: Aim
     wanted: float
@@ -97,6 +115,8 @@ class Plan:
     curator: Curator
     reason: str
     """Why the first is what "auto" picks."""
+    fresh: Fresh | None
+    """The alternative to a sample of the rounds, or to a memo."""
 
     @property
     def price(self) -> float:
@@ -110,55 +130,88 @@ class Plan:
 def plan(
     values: int,
     epsilon: Epsilon,
-    reports: int,
+    devices: int,
     *,
+    series: Series = ONCE,
     aim: Aim = ANY,
     level: float = 0.95,
     wanted: float = 0.01,
 ) -> Plan:
-    """Plan a metric of `values` answers in [2, 65,536] with ε ≤ 8, and `reports` ≥ 1.
+    """Plan a metric of `values` answers in [2, 65,536] with ε ≤ 8, and `devices` ≥ 1 to ask.
 
     For an open domain `values` is the number of candidates that will be asked about, and local
     hashing the only prospect; its reports have 24 bytes there, whatever is said here.
-    `level` and `wanted`, a half-width, are in (0, 1). Raises NothingFits.
+    `level` and `wanted`, a half-width, are in (0, 1). A memo costs more than ε a row. Raises
+    NothingFits or NoMemo.
     """
-    ranking = ranked(values, epsilon, aim)
+    reports = series.reports(devices)
+    figures = _Figures(epsilon, reports, aim.share, level, wanted, series)
+    if series.memo is None:
+        ranking = ranked(values, epsilon, aim)
+        prospects = [figures.prospect(mechanism) for mechanism in ranking]
+        reason = explain(ranking, aim)
+    else:
+        memoised = ranked_memoised(values, epsilon, series.memo, aim)
+        prospects = [
+            figures.prospect(
+                mechanism, Memory(mechanism.rows, resemblance(mechanism, series.rounds))
+            )
+            for mechanism in memoised
+        ]
+        reason = explain_memoised(memoised, series.memo, aim)
+    thinned = series.join is not None or series.memo is not None
     return Plan(
         values=values,
         epsilon=epsilon,
+        devices=devices,
+        series=series,
         reports=reports,
         level=level,
         aim=aim,
         wanted=wanted,
-        prospects=tuple(
-            _prospect(mechanism, epsilon, reports, share=aim.share, level=level, wanted=wanted)
-            for mechanism in ranking
-        ),
+        prospects=tuple(prospects),
         curator=curator(values, epsilon, reports, level),
-        reason=explain(ranking, aim),
+        reason=reason,
+        fresh=_fresh(values, series.fresh(prospects[0].charge), devices, aim) if thinned else None,
     )
 
 
-def _prospect(
-    mechanism: Mechanism, epsilon: Epsilon, n: int, *, share: float, level: float, wanted: float
-) -> Prospect:
-    support, k = mechanism.support, mechanism.k
-    nobody, average = variance_at(mechanism, 0), variance_at(mechanism, 1 / k)
-    absent = np.full(k, n * float(support.q))
-    return Prospect(
-        mechanism=mechanism,
-        std_error=sqrt(nobody / n),
-        std_error_at_share=sqrt(variance_at(mechanism, share) / n),
-        half_width=half_width(support, n, level),
-        simultaneous_half_width=_half(simultaneous(support, absent, n, level)),
-        detectable=detectable(support, n, k, level),
-        reports_needed=reports_needed(support, wanted, level),
-        influence=1 / (n * float(support.p - support.q)),
-        to_bound=nobody / least_variance(k, epsilon),
-        # The variances of k values sum up to k times the one at their average share.
-        to_bound_l2=average / least_variance(k, epsilon, 1 / k),
-        work=work(mechanism),
-    )
+def _fresh(values: int, epsilon: Epsilon, n: int, aim: Aim) -> Fresh:
+    mechanism = most_accurate(values, epsilon, aim)
+    return Fresh(epsilon, sqrt(variance_at(mechanism, 0) / n))
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What every prospect of a plan is worked out for."""
+
+    epsilon: Epsilon
+    n: int
+    share: float
+    level: float
+    wanted: float
+    series: Series
+
+    def prospect(self, mechanism: Mechanism, memory: Memory | None = None) -> Prospect:
+        support, k, n, level = mechanism.support, mechanism.k, self.n, self.level
+        nobody, average = variance_at(mechanism, 0), variance_at(mechanism, 1 / k)
+        absent = np.full(k, n * float(support.q))
+        return Prospect(
+            mechanism=mechanism,
+            std_error=sqrt(nobody / n),
+            std_error_at_share=sqrt(variance_at(mechanism, self.share) / n),
+            half_width=half_width(support, n, level),
+            simultaneous_half_width=_half(simultaneous(support, absent, n, level)),
+            detectable=detectable(support, n, k, level),
+            reports_needed=reports_needed(support, self.wanted, level),
+            influence=1 / (n * float(support.p - support.q)),
+            to_bound=nobody / least_variance(k, self.epsilon),
+            # The variances of k values sum up to k times the one at their average share.
+            to_bound_l2=average / least_variance(k, self.epsilon, 1 / k),
+            work=work(mechanism),
+            charge=self.series.charge(self.epsilon, memory.rows if memory else None),
+            memory=memory,
+        )
 
 
 def half_width(support: Support, n: int, level: float = 0.95) -> float:
@@ -176,23 +229,6 @@ def reports_needed(support: Support, wanted: float, level: float = 0.95) -> int 
     reports = range(1, _MOST_REPORTS)
     place = bisect_left(reports, True, key=lambda n: half_width(support, n, level) <= wanted)
     return reports[place] if place < len(reports) else None
-
-
-def work(mechanism: Mechanism) -> Work:
-    """What its reports cost the aggregator, in cells and in steps on one of them."""
-    cells = oracle_for(mechanism).cells
-    match mechanism:
-        case SymmetricUnary() | OptimisedUnary() | LocalHashing():
-            return Work(cells, per_report=cells, per_reading=cells)
-        case SubsetSelection():
-            # A set that is sent as its rank lists its members; a bit vector is gone through.
-            members = mechanism.size if mechanism.ranks is not None else cells
-            return Work(cells, per_report=members, per_reading=cells)
-        case ProjectiveGeometry():
-            additions = cells * mechanism.field * mechanism.dimensions
-            return Work(cells, per_report=1, per_reading=additions)
-        case _:
-            return Work(cells, per_report=1, per_reading=cells)
 
 
 def curator(values: int, epsilon: Epsilon, n: int, level: float = 0.95) -> Curator:

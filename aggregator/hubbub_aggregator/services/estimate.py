@@ -15,6 +15,7 @@ from hubbub_aggregator.records import TARGETS
 from hubbub_aggregator.refusals import Refused, answering
 from hubbub_aggregator.services.candidates import Decoder
 from hubbub_aggregator.services.figures import epsilon_of, figures
+from hubbub_aggregator.services.pooling import Pooling
 from hubbub_aggregator.services.queries import (
     Side,
     differences,
@@ -22,7 +23,7 @@ from hubbub_aggregator.services.queries import (
     query_figures,
     weights_of,
 )
-from hubbub_aggregator.services.questions import Question, Questions, View
+from hubbub_aggregator.services.questions import STATES, Question, Questions, View
 from hubbub_aggregator.services.turns import Turns
 from hubbub_aggregator.store import Store
 
@@ -34,12 +35,6 @@ MAX_ROUNDS_LISTED: Final = 100
 
 # How often a watcher looks whether its caller is still there, seconds.
 _LOOK: Final = 1.0
-
-_STATES: Final = {
-    RoundState.NOT_OPEN: estimate_pb2.ROUND_STATE_NOT_OPEN,
-    RoundState.OPEN: estimate_pb2.ROUND_STATE_OPEN,
-    RoundState.CLOSED: estimate_pb2.ROUND_STATE_CLOSED,
-}
 
 
 class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
@@ -59,6 +54,7 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
         self._clock = clock
         self._publish_step = publish_step
         self._decoder = Decoder(store)
+        self._pooling = Pooling(store, self._questions)
         self._comparing = Turns("comparison", patience=5.0)
         self._watchers = 0
         self._lock = threading.Lock()
@@ -129,6 +125,12 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
                 level=left.level,
                 differences=found,
             )
+
+    def Pool(
+        self, request: estimate_pb2.PoolRequest, context: grpc.ServicerContext
+    ) -> estimate_pb2.PoolResponse:
+        with answering(context):
+            return self._pooling.answer(self._questions.span(request))
 
     def Decode(
         self, request: estimate_pb2.DecodeRequest, context: grpc.ServicerContext
@@ -207,15 +209,8 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
             epsilon=epsilon_of(metric),
             values=metric.metric.domain.labels,
             listed=metric.listed,
-            rounds=[self._round_summary(metric, number, known.get(number)) for number in begun],
+            rounds=[self._questions.summary(metric, number, known.get(number)) for number in begun],
         )
-
-    def _round_summary(
-        self, metric: CataloguedMetric, number: int, known: tuple[bool, int] | None
-    ) -> estimate_pb2.RoundSummary:
-        closed, n = (None, 0) if known is None else known
-        state = self._questions.state(metric, number, closed)
-        return estimate_pb2.RoundSummary(round=number, state=_STATES[state], n=n)
 
 
 def _provenance(question: Question, view: View) -> estimate_pb2.Provenance:
@@ -229,7 +224,7 @@ def _source(question: Question, view: View) -> dict[str, Any]:
         "metric": metric.metric.name,
         "digest": metric.digest,
         "round": question.round,
-        "state": _STATES[view.state],
+        "state": STATES[view.state],
         "n": view.n,
         "mechanism": metric.metric.mechanism.name,
         "epsilon": epsilon_of(metric),

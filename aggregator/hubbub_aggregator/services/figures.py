@@ -10,6 +10,7 @@ from hubbub_aggregator.catalogue import CataloguedMetric
 from hubbub_aggregator.store import Snapshot
 
 if TYPE_CHECKING:
+    from hubbub_aggregator.estimation.estimate import Estimate
     from hubbub_aggregator.estimation.intervals import Target
     from hubbub_aggregator.tally import Counts
 
@@ -63,7 +64,13 @@ def figures_of(
     # Imported here: scipy is a third of a restart, and devices wait for none of it.
     from hubbub_aggregator.estimation.estimate import estimate
 
-    shares = estimate(support, counts, n, target=target, level=level)
+    return messages_of(estimate(support, counts, n, target=target, level=level), labels, counts)
+
+
+def messages_of(
+    shares: "Estimate", labels: Sequence[str], counts: "Counts"
+) -> list[estimate_pb2.ValueEstimate]:
+    """One message for each label, from its figures and how many reports support it."""
     return [
         estimate_pb2.ValueEstimate(**row)
         for row in rows_of(shares, value=labels, count=counts.tolist())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import grpc
 import numpy as np
 
-from hubbub.mechanisms import ProjectiveGeometry
+from hubbub.mechanisms import MemoisedLocalHashing, ProjectiveGeometry
 from hubbub.v1 import estimate_pb2
 from hubbub_aggregator.catalogue import CataloguedMetric
 from hubbub_aggregator.refusals import Refused
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Squares and sums of weights stay far from what a float64 cannot hold.
 MAX_WEIGHT: Final = 1e60
 
-# Pairs times cells of one call within a snapshot: where reports are points of a projective
+# Pairs times cells of one call within a snapshot: where values are points of a projective
 # space some 10 seconds of one core, 20 µs a cell; elsewhere a fraction of a second.
 MAX_POINT_PAIRS: Final = 500_000
 MAX_PAIRS: Final = 2_000_000
@@ -86,7 +86,7 @@ def pairs_of(left: CataloguedMetric, right: CataloguedMetric, pairs: Pairs, *, s
         find_value(right, pair.right)
         if same and pair.left == pair.right:
             raise _refused(f"{pair.left!r} is compared with itself; name two values")
-    is_space = isinstance(left.metric.mechanism, ProjectiveGeometry)
+    is_space = isinstance(left.metric.mechanism, ProjectiveGeometry | MemoisedLocalHashing)
     most = (MAX_POINT_PAIRS if is_space else MAX_PAIRS) // left.oracle.cells
     if same and len(pairs) > most:
         raise _refused(

@@ -22,6 +22,12 @@ _TARGETS: Final[dict[int, "Target"]] = {
     estimate_pb2.TARGET_POPULATION: "population",
 }
 
+STATES: Final = {
+    RoundState.NOT_OPEN: estimate_pb2.ROUND_STATE_NOT_OPEN,
+    RoundState.OPEN: estimate_pb2.ROUND_STATE_OPEN,
+    RoundState.CLOSED: estimate_pb2.ROUND_STATE_CLOSED,
+}
+
 NamesARound = (
     estimate_pb2.GetEstimatesRequest
     | estimate_pb2.WatchEstimatesRequest
@@ -36,6 +42,15 @@ class Question(NamedTuple):
 
     metric: CataloguedMetric
     round: int
+    target: "Target"
+    level: float
+
+
+class Span(NamedTuple):
+    """A request about several rounds, with its defaults filled in."""
+
+    metric: CataloguedMetric
+    rounds: range
     target: "Target"
     level: float
 
@@ -72,16 +87,22 @@ class Questions:
             number = require_round(metric, of.round)
         else:
             number = self._default_round(metric)
-        if target not in _TARGETS:
+        return Question(metric, number, *_how(target, level))
+
+    def span(self, of: estimate_pb2.PoolRequest) -> Span:
+        """Raises Refused."""
+        metric = find_metric(self._catalogue, of.metric)
+        first = require_round(metric, of.first)
+        if of.HasField("last"):
+            last = require_round(metric, of.last)
+        else:
+            last = max(first, self._default_round(metric))
+        if last < first:
             raise Refused(
-                grpc.StatusCode.INVALID_ARGUMENT, "the target is respondents or population"
+                grpc.StatusCode.INVALID_ARGUMENT,
+                f"rounds are named from the first to the last, not {first} to {last}",
             )
-        level = level or DEFAULT_LEVEL
-        if not 0 < level < 1:
-            raise Refused(
-                grpc.StatusCode.INVALID_ARGUMENT, f"the level is between 0 and 1, not {level}"
-            )
-        return Question(metric, number, _TARGETS[target], level)
+        return Span(metric, range(first, last + 1), *_how(of.target, of.level))
 
     def view(self, question: Question) -> View:
         published = self._store.published(question.metric.digest, question.round)
@@ -97,8 +118,28 @@ class Questions:
         # A round whose time is over is closed once its last reports are published.
         return RoundState.CLOSED if closed else RoundState.OPEN
 
+    def summary(
+        self, metric: CataloguedMetric, number: int, known: tuple[bool, int] | None
+    ) -> estimate_pb2.RoundSummary:
+        """`known`: whether the round is closed and n of its snapshot; None: nothing is stored."""
+        closed, n = (None, 0) if known is None else known
+        state = STATES[self.state(metric, number, closed)]
+        return estimate_pb2.RoundSummary(round=number, state=state, n=n)
+
     def _default_round(self, metric: CataloguedMetric) -> int:
         newest = self._store.newest_published(metric.digest)
         if newest is None:
             newest = metric.newest_begun(self._clock())
         return newest or 0
+
+
+def _how(target: estimate_pb2.Target.ValueType, level: float) -> tuple["Target", float]:
+    """Raises Refused."""
+    if target not in _TARGETS:
+        raise Refused(grpc.StatusCode.INVALID_ARGUMENT, "the target is respondents or population")
+    level = level or DEFAULT_LEVEL
+    if not 0 < level < 1:
+        raise Refused(
+            grpc.StatusCode.INVALID_ARGUMENT, f"the level is between 0 and 1, not {level}"
+        )
+    return _TARGETS[target], level

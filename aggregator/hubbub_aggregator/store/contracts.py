@@ -2,7 +2,8 @@
 
 from sqlalchemy import Connection, select
 
-from hubbub.contract import Bundle, Metric, parse_metric
+from hubbub.bundle import Bundle
+from hubbub.contract import Metric, parse_metric
 from hubbub.errors import BundleError, ChangedContract, ForeignOperator, LowerRevision
 from hubbub_aggregator.store import schema
 from hubbub_aggregator.store.errors import StoreDamaged

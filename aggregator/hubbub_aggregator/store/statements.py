@@ -104,6 +104,18 @@ class Statements:
             .select_from(with_snapshots)
             .where(one_round)
         )
+        self.snapshots = (
+            select(
+                round_.c.number,
+                round_.c.closed_at,
+                snapshot.c.n,
+                snapshot.c.cells,
+                snapshot.c.as_of,
+            )
+            .join_from(round_, snapshot)
+            .where(of_metric & round_.c.number.between(bindparam("first"), bindparam("last")))
+            .order_by(snapshot.c.n.desc())
+        )
         self.newest_published = (
             select(func.max(round_.c.number)).join_from(round_, snapshot).where(of_metric)
         )

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Engine
 
-from hubbub.contract import Bundle, Metric
+from hubbub.bundle import Bundle
+from hubbub.contract import Metric
 from hubbub_aggregator.store import contracts
 from hubbub_aggregator.store.engine import WRITES, open_engine, translated
 from hubbub_aggregator.store.errors import StoreDamaged
@@ -235,6 +236,21 @@ class Store:
         if row.n is not None:
             snapshot = Snapshot(self._tally(row.n, row.cells), row.as_of)
         return Published(row.closed_at is not None, snapshot)
+
+    def snapshots(self, digest: bytes, among: range) -> Generator[tuple[int, bool, Snapshot]]:
+        """The number, whether it is closed, and the snapshot of every round that has one.
+
+        Of the rounds `among` these, which has step 1; those with the most reports first. All as
+        they were at one instant.
+        """
+        with self._transaction(self._engine) as connection:
+            rows = connection.execute(
+                self._statements.snapshots,
+                {"digest": digest, "first": among.start, "last": among.stop - 1},
+            )
+            for row in rows:
+                snapshot = Snapshot(self._tally(row.n, row.cells), row.as_of)
+                yield row.number, row.closed_at is not None, snapshot
 
     def retained(
         self, digest: bytes, number: int, n: int, size: int

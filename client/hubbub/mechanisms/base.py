@@ -28,16 +28,6 @@ class Mechanism(Protocol):
     ε refers to replacement neighbours: any two values in [0, k) of one device.
     """
 
-    @classmethod
-    def calibrate(
-        cls, k: int, epsilon: Epsilon, *parameters: int, resolution: Resolution = SHIPPED
-    ) -> "Mechanism":
-        """The mechanism for k ≥ 2 values whose threshold is the most telling within ε.
-
-        `parameters`: what else the contract holds, in its order; the classes say what.
-        """
-        ...
-
     @property
     def name(self) -> str:
         """What metrics.toml and the estimates call it."""
@@ -85,5 +75,19 @@ class Mechanism(Protocol):
         """The values, ascending, that a payload supports.
 
         Raises ValueError if the payload is not one that `randomise` can return.
+        """
+        ...
+
+
+class OneTimeMechanism(Mechanism, Protocol):
+    """A mechanism whose every report is drawn afresh, and charged anew."""
+
+    @classmethod
+    def calibrate(
+        cls, k: int, epsilon: Epsilon, *parameters: int, resolution: Resolution = SHIPPED
+    ) -> "OneTimeMechanism":
+        """The mechanism for k ≥ 2 values whose threshold is the most telling within ε.
+
+        `parameters`: what else the contract holds, in its order; the classes say what.
         """
         ...

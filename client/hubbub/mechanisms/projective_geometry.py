@@ -12,16 +12,12 @@ from typing import NamedTuple
 
 from hubbub.exact import Epsilon, threshold
 from hubbub.limits import MAX_CELLS
-from hubbub.mechanisms import big_endian
+from hubbub.mechanisms import big_endian, projective_space
 from hubbub.mechanisms.base import Support
 from hubbub.mechanisms.coin import SHIPPED, Coin, Resolution, coin
 from hubbub.mechanisms.primes import is_prime
+from hubbub.mechanisms.projective_space import points
 from hubbub.randomness import Source
-
-
-def points(field: int, dimensions: int) -> int:
-    """How many points a projective space has: (q^t − 1)/(q − 1)."""
-    return int(field**dimensions - 1) // (field - 1)
 
 
 class ProjectiveGeometry(NamedTuple):
@@ -101,37 +97,16 @@ class ProjectiveGeometry(NamedTuple):
         outside = not self._coin.toss(source)
         rest = (1 + source.below(field**free - 1), source.below(field**free))[outside]
         product = outside * (1 + source.below(field - 1))
-        point, leading = self._coordinates(value)
-        report = [rest // field**place % field for place in range(free)]
+        point, leading = projective_space.coordinates(value, field, self.dimensions)
+        report = projective_space.digits(rest, field, free)
         report.insert(leading, 0)
-        others = sum(map(int.__mul__, point, report))
+        others = projective_space.product(point, report, field)
         report[leading] = (product - others) % field
-        return big_endian.pack(self._index(report), self.cells)
-
-    def _coordinates(self, index: int) -> tuple[list[int], int]:
-        """A point's vector, last coordinate first, and the place of its leading 1.
-
-        Points are in the order of their vectors' numbers to the base q, of which each begins
-        with a 1: 1; 10, 11, …; 100, …
-        """
-        field, dimensions = self.field, self.dimensions
-        # Counted rather than looked for, so that it takes as long for every value.
-        leading = sum(index >= points(field, place) for place in range(1, dimensions))
-        number = field**leading + index - points(field, leading)
-        return [number // field**place % field for place in range(dimensions)], leading
-
-    def _index(self, vector: list[int]) -> int:
-        """The index of the point on which a vector, last coordinate first, lies."""
-        leading = max(place for place, digit in enumerate(vector) if digit)
-        # By Fermat's little theorem, which takes as long for every number; Euclid's way does not.
-        inverse = pow(vector[leading], self.field - 2, self.field)
-        number = 0
-        for digit in reversed(vector):
-            number = number * self.field + digit * inverse % self.field
-        return number - int(self.field**leading) + points(self.field, leading)
+        return big_endian.pack(projective_space.index(report, field), self.cells)
 
     def supported(self, payload: bytes) -> list[int]:
-        report, _ = self._coordinates(big_endian.unpack(payload, self.cells))
+        index = big_endian.unpack(payload, self.cells)
+        report, _ = projective_space.coordinates(index, self.field, self.dimensions)
         # Products with the points that have each leading place, from those with all vectors of
         # the places below it.
         products, below = list[int](), [0]

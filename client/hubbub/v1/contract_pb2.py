@@ -24,15 +24,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hubbub/v1/contract.proto\x12\thubbub.v1\"1\n\x0cSignedBundle\x12\x0e\n\x06\x62undle\x18\x01 \x01(\x0c\x12\x11\n\tsignature\x18\x02 \x01(\x0c\"\x89\x01\n\x06\x42undle\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x10\n\x08\x65ndpoint\x18\x02 \x01(\t\x12\x1d\n\x15\x63\x65rtificate_authority\x18\x03 \x01(\x0c\x12+\n\x0csealing_keys\x18\x04 \x03(\x0b\x32\x15.hubbub.v1.SealingKey\x12\x0f\n\x07metrics\x18\x05 \x03(\x0c\"X\n\nSealingKey\x12\x0e\n\x06key_id\x18\x01 \x01(\x0c\x12&\n\x05suite\x18\x02 \x01(\x0e\x32\x17.hubbub.v1.SealingSuite\x12\x12\n\npublic_key\x18\x03 \x01(\x0c\"\x82\x04\n\x06Metric\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08question\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x0f\n\x07\x65psilon\x18\x04 \x01(\t\x12!\n\x06\x64omain\x18\x05 \x01(\x0b\x32\x11.hubbub.v1.Domain\x12%\n\x08schedule\x18\x06 \x01(\x0b\x32\x13.hubbub.v1.Schedule\x12<\n\x13randomised_response\x18\x07 \x01(\x0b\x32\x1d.hubbub.v1.RandomisedResponseH\x00\x12\x34\n\x0fsymmetric_unary\x18\x08 \x01(\x0b\x32\x19.hubbub.v1.SymmetricUnaryH\x00\x12\x34\n\x0foptimised_unary\x18\t \x01(\x0b\x32\x19.hubbub.v1.OptimisedUnaryH\x00\x12\x36\n\x10subset_selection\x18\n \x01(\x0b\x32\x1a.hubbub.v1.SubsetSelectionH\x00\x12<\n\x13projective_geometry\x18\x0b \x01(\x0b\x32\x1d.hubbub.v1.ProjectiveGeometryH\x00\x12\x30\n\rlocal_hashing\x18\x0c \x01(\x0b\x32\x17.hubbub.v1.LocalHashingH\x00\x12\x0e\n\x06retain\x18\r \x01(\x08\x42\x0b\n\tmechanism\"E\n\x06\x44omain\x12\x0e\n\x06values\x18\x01 \x03(\t\x12\r\n\x05other\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x62sent\x18\x03 \x01(\t\x12\x0c\n\x04open\x18\x04 \x01(\x08\"l\n\x08Schedule\x12\x0e\n\x06starts\x18\x01 \x01(\x04\x12\x1f\n\x04once\x18\x02 \x01(\x0b\x32\x0f.hubbub.v1.OnceH\x00\x12\'\n\x08periodic\x18\x03 \x01(\x0b\x32\x13.hubbub.v1.PeriodicH\x00\x42\x06\n\x04\x66orm\"\x14\n\x04Once\x12\x0c\n\x04\x65nds\x18\x01 \x01(\x04\"8\n\x08Periodic\x12\r\n\x05\x65very\x18\x01 \x01(\x04\x12\x0e\n\x06rounds\x18\x02 \x01(\x04\x12\r\n\x05grace\x18\x03 \x01(\x04\"\"\n\x12RandomisedResponse\x12\x0c\n\x04keep\x18\x01 \x01(\x06\"\x1e\n\x0eSymmetricUnary\x12\x0c\n\x04\x66lip\x18\x01 \x01(\x06\" \n\x0eOptimisedUnary\x12\x0e\n\x06raised\x18\x01 \x01(\x06\"1\n\x0fSubsetSelection\x12\x10\n\x08included\x18\x01 \x01(\x06\x12\x0c\n\x04size\x18\x02 \x01(\x04\"G\n\x12ProjectiveGeometry\x12\x0e\n\x06within\x18\x01 \x01(\x06\x12\r\n\x05\x66ield\x18\x02 \x01(\x04\x12\x12\n\ndimensions\x18\x03 \x01(\x04\"<\n\x0cLocalHashing\x12\x0c\n\x04keep\x18\x01 \x01(\x06\x12\x0f\n\x07\x62uckets\x18\x02 \x01(\x04\x12\r\n\x05prime\x18\x03 \x01(\x04*\x96\x01\n\x0cSealingSuite\x12\x1d\n\x19SEALING_SUITE_UNSPECIFIED\x10\x00\x12.\n*SEALING_SUITE_X25519_HKDF_SHA256_AES128GCM\x10\x01\x12\x37\n3SEALING_SUITE_MLKEM768_X25519_HKDF_SHA256_AES128GCM\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hubbub/v1/contract.proto\x12\thubbub.v1\"1\n\x0cSignedBundle\x12\x0e\n\x06\x62undle\x18\x01 \x01(\x0c\x12\x11\n\tsignature\x18\x02 \x01(\x0c\"\x89\x01\n\x06\x42undle\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x10\n\x08\x65ndpoint\x18\x02 \x01(\t\x12\x1d\n\x15\x63\x65rtificate_authority\x18\x03 \x01(\x0c\x12+\n\x0csealing_keys\x18\x04 \x03(\x0b\x32\x15.hubbub.v1.SealingKey\x12\x0f\n\x07metrics\x18\x05 \x03(\x0c\"X\n\nSealingKey\x12\x0e\n\x06key_id\x18\x01 \x01(\x0c\x12&\n\x05suite\x18\x02 \x01(\x0e\x32\x17.hubbub.v1.SealingSuite\x12\x12\n\npublic_key\x18\x03 \x01(\x0c\"\xb5\x06\n\x06Metric\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08question\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x0f\n\x07\x65psilon\x18\x04 \x01(\t\x12!\n\x06\x64omain\x18\x05 \x01(\x0b\x32\x11.hubbub.v1.Domain\x12%\n\x08schedule\x18\x06 \x01(\x0b\x32\x13.hubbub.v1.Schedule\x12<\n\x13randomised_response\x18\x07 \x01(\x0b\x32\x1d.hubbub.v1.RandomisedResponseH\x00\x12\x34\n\x0fsymmetric_unary\x18\x08 \x01(\x0b\x32\x19.hubbub.v1.SymmetricUnaryH\x00\x12\x34\n\x0foptimised_unary\x18\t \x01(\x0b\x32\x19.hubbub.v1.OptimisedUnaryH\x00\x12\x36\n\x10subset_selection\x18\n \x01(\x0b\x32\x1a.hubbub.v1.SubsetSelectionH\x00\x12<\n\x13projective_geometry\x18\x0b \x01(\x0b\x32\x1d.hubbub.v1.ProjectiveGeometryH\x00\x12\x30\n\rlocal_hashing\x18\x0c \x01(\x0b\x32\x17.hubbub.v1.LocalHashingH\x00\x12\x45\n\x18memoised_symmetric_unary\x18\x0f \x01(\x0b\x32!.hubbub.v1.MemoisedSymmetricUnaryH\x00\x12\x45\n\x18memoised_optimised_unary\x18\x10 \x01(\x0b\x32!.hubbub.v1.MemoisedOptimisedUnaryH\x00\x12M\n\x1cmemoised_randomised_response\x18\x11 \x01(\x0b\x32%.hubbub.v1.MemoisedRandomisedResponseH\x00\x12\x41\n\x16memoised_local_hashing\x18\x12 \x01(\x0b\x32\x1f.hubbub.v1.MemoisedLocalHashingH\x00\x12\x0e\n\x06retain\x18\r \x01(\x08\x12\x11\n\tpermanent\x18\x0e \x01(\tB\x0b\n\tmechanism\"E\n\x06\x44omain\x12\x0e\n\x06values\x18\x01 \x03(\t\x12\r\n\x05other\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x62sent\x18\x03 \x01(\t\x12\x0c\n\x04open\x18\x04 \x01(\x08\"l\n\x08Schedule\x12\x0e\n\x06starts\x18\x01 \x01(\x04\x12\x1f\n\x04once\x18\x02 \x01(\x0b\x32\x0f.hubbub.v1.OnceH\x00\x12\'\n\x08periodic\x18\x03 \x01(\x0b\x32\x13.hubbub.v1.PeriodicH\x00\x42\x06\n\x04\x66orm\"\x14\n\x04Once\x12\x0c\n\x04\x65nds\x18\x01 \x01(\x04\"F\n\x08Periodic\x12\r\n\x05\x65very\x18\x01 \x01(\x04\x12\x0e\n\x06rounds\x18\x02 \x01(\x04\x12\r\n\x05grace\x18\x03 \x01(\x04\x12\x0c\n\x04join\x18\x04 \x01(\x04\"\"\n\x12RandomisedResponse\x12\x0c\n\x04keep\x18\x01 \x01(\x06\"\x1e\n\x0eSymmetricUnary\x12\x0c\n\x04\x66lip\x18\x01 \x01(\x06\" \n\x0eOptimisedUnary\x12\x0e\n\x06raised\x18\x01 \x01(\x06\"1\n\x0fSubsetSelection\x12\x10\n\x08included\x18\x01 \x01(\x06\x12\x0c\n\x04size\x18\x02 \x01(\x04\"G\n\x12ProjectiveGeometry\x12\x0e\n\x06within\x18\x01 \x01(\x06\x12\r\n\x05\x66ield\x18\x02 \x01(\x04\x12\x12\n\ndimensions\x18\x03 \x01(\x04\"<\n\x0cLocalHashing\x12\x0c\n\x04keep\x18\x01 \x01(\x06\x12\x0f\n\x07\x62uckets\x18\x02 \x01(\x04\x12\r\n\x05prime\x18\x03 \x01(\x04\">\n\x16MemoisedSymmetricUnary\x12\x0c\n\x04\x66lip\x18\x01 \x01(\x06\x12\x16\n\x0epermanent_flip\x18\x02 \x01(\x06\"@\n\x16MemoisedOptimisedUnary\x12\x0c\n\x04\x66lip\x18\x01 \x01(\x06\x12\x18\n\x10permanent_raised\x18\x02 \x01(\x06\"B\n\x1aMemoisedRandomisedResponse\x12\x0c\n\x04keep\x18\x01 \x01(\x06\x12\x16\n\x0epermanent_keep\x18\x02 \x01(\x06\"_\n\x14MemoisedLocalHashing\x12\x0c\n\x04keep\x18\x01 \x01(\x06\x12\x16\n\x0epermanent_keep\x18\x02 \x01(\x06\x12\r\n\x05\x63\x65lls\x18\x03 \x01(\x04\x12\x12\n\ndimensions\x18\x04 \x01(\x04*\x96\x01\n\x0cSealingSuite\x12\x1d\n\x19SEALING_SUITE_UNSPECIFIED\x10\x00\x12.\n*SEALING_SUITE_X25519_HKDF_SHA256_AES128GCM\x10\x01\x12\x37\n3SEALING_SUITE_MLKEM768_X25519_HKDF_SHA256_AES128GCM\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hubbub.v1.contract_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SEALINGSUITE']._serialized_start=1387
-  _globals['_SEALINGSUITE']._serialized_end=1537
+  _globals['_SEALINGSUITE']._serialized_start=2003
+  _globals['_SEALINGSUITE']._serialized_end=2153
   _globals['_SIGNEDBUNDLE']._serialized_start=39
   _globals['_SIGNEDBUNDLE']._serialized_end=88
   _globals['_BUNDLE']._serialized_start=91
@@ -40,25 +40,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SEALINGKEY']._serialized_start=230
   _globals['_SEALINGKEY']._serialized_end=318
   _globals['_METRIC']._serialized_start=321
-  _globals['_METRIC']._serialized_end=835
-  _globals['_DOMAIN']._serialized_start=837
-  _globals['_DOMAIN']._serialized_end=906
-  _globals['_SCHEDULE']._serialized_start=908
-  _globals['_SCHEDULE']._serialized_end=1016
-  _globals['_ONCE']._serialized_start=1018
-  _globals['_ONCE']._serialized_end=1038
-  _globals['_PERIODIC']._serialized_start=1040
-  _globals['_PERIODIC']._serialized_end=1096
-  _globals['_RANDOMISEDRESPONSE']._serialized_start=1098
-  _globals['_RANDOMISEDRESPONSE']._serialized_end=1132
-  _globals['_SYMMETRICUNARY']._serialized_start=1134
-  _globals['_SYMMETRICUNARY']._serialized_end=1164
-  _globals['_OPTIMISEDUNARY']._serialized_start=1166
-  _globals['_OPTIMISEDUNARY']._serialized_end=1198
-  _globals['_SUBSETSELECTION']._serialized_start=1200
-  _globals['_SUBSETSELECTION']._serialized_end=1249
-  _globals['_PROJECTIVEGEOMETRY']._serialized_start=1251
-  _globals['_PROJECTIVEGEOMETRY']._serialized_end=1322
-  _globals['_LOCALHASHING']._serialized_start=1324
-  _globals['_LOCALHASHING']._serialized_end=1384
+  _globals['_METRIC']._serialized_end=1142
+  _globals['_DOMAIN']._serialized_start=1144
+  _globals['_DOMAIN']._serialized_end=1213
+  _globals['_SCHEDULE']._serialized_start=1215
+  _globals['_SCHEDULE']._serialized_end=1323
+  _globals['_ONCE']._serialized_start=1325
+  _globals['_ONCE']._serialized_end=1345
+  _globals['_PERIODIC']._serialized_start=1347
+  _globals['_PERIODIC']._serialized_end=1417
+  _globals['_RANDOMISEDRESPONSE']._serialized_start=1419
+  _globals['_RANDOMISEDRESPONSE']._serialized_end=1453
+  _globals['_SYMMETRICUNARY']._serialized_start=1455
+  _globals['_SYMMETRICUNARY']._serialized_end=1485
+  _globals['_OPTIMISEDUNARY']._serialized_start=1487
+  _globals['_OPTIMISEDUNARY']._serialized_end=1519
+  _globals['_SUBSETSELECTION']._serialized_start=1521
+  _globals['_SUBSETSELECTION']._serialized_end=1570
+  _globals['_PROJECTIVEGEOMETRY']._serialized_start=1572
+  _globals['_PROJECTIVEGEOMETRY']._serialized_end=1643
+  _globals['_LOCALHASHING']._serialized_start=1645
+  _globals['_LOCALHASHING']._serialized_end=1705
+  _globals['_MEMOISEDSYMMETRICUNARY']._serialized_start=1707
+  _globals['_MEMOISEDSYMMETRICUNARY']._serialized_end=1769
+  _globals['_MEMOISEDOPTIMISEDUNARY']._serialized_start=1771
+  _globals['_MEMOISEDOPTIMISEDUNARY']._serialized_end=1835
+  _globals['_MEMOISEDRANDOMISEDRESPONSE']._serialized_start=1837
+  _globals['_MEMOISEDRANDOMISEDRESPONSE']._serialized_end=1903
+  _globals['_MEMOISEDLOCALHASHING']._serialized_start=1905
+  _globals['_MEMOISEDLOCALHASHING']._serialized_end=2000
 # @@protoc_insertion_point(module_scope)

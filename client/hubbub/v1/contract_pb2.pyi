@@ -155,7 +155,12 @@ class Metric(_message.Message):
     SUBSET_SELECTION_FIELD_NUMBER: _builtins.int
     PROJECTIVE_GEOMETRY_FIELD_NUMBER: _builtins.int
     LOCAL_HASHING_FIELD_NUMBER: _builtins.int
+    MEMOISED_SYMMETRIC_UNARY_FIELD_NUMBER: _builtins.int
+    MEMOISED_OPTIMISED_UNARY_FIELD_NUMBER: _builtins.int
+    MEMOISED_RANDOMISED_RESPONSE_FIELD_NUMBER: _builtins.int
+    MEMOISED_LOCAL_HASHING_FIELD_NUMBER: _builtins.int
     RETAIN_FIELD_NUMBER: _builtins.int
+    PERMANENT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     question: _builtins.str
     source: _builtins.str
@@ -164,6 +169,11 @@ class Metric(_message.Message):
     """What one report costs, as decimal text ("1", "0.5") or "ln 3"."""
     retain: _builtins.bool
     """Whether the aggregator keeps opened reports, to count them again later. False: counts only."""
+    permanent: _builtins.str
+    """Of a memoised mechanism: what one row of a device's memo costs, written as epsilon is. The
+    memo is charged as a whole, and its reports cost nothing more; epsilon is what one report
+    tells at most.
+    """
     @_builtins.property
     def domain(self) -> Global___Domain: ...
     @_builtins.property
@@ -180,6 +190,14 @@ class Metric(_message.Message):
     def projective_geometry(self) -> Global___ProjectiveGeometry: ...
     @_builtins.property
     def local_hashing(self) -> Global___LocalHashing: ...
+    @_builtins.property
+    def memoised_symmetric_unary(self) -> Global___MemoisedSymmetricUnary: ...
+    @_builtins.property
+    def memoised_optimised_unary(self) -> Global___MemoisedOptimisedUnary: ...
+    @_builtins.property
+    def memoised_randomised_response(self) -> Global___MemoisedRandomisedResponse: ...
+    @_builtins.property
+    def memoised_local_hashing(self) -> Global___MemoisedLocalHashing: ...
     def __init__(
         self,
         *,
@@ -195,13 +213,18 @@ class Metric(_message.Message):
         subset_selection: Global___SubsetSelection | None = ...,
         projective_geometry: Global___ProjectiveGeometry | None = ...,
         local_hashing: Global___LocalHashing | None = ...,
+        memoised_symmetric_unary: Global___MemoisedSymmetricUnary | None = ...,
+        memoised_optimised_unary: Global___MemoisedOptimisedUnary | None = ...,
+        memoised_randomised_response: Global___MemoisedRandomisedResponse | None = ...,
+        memoised_local_hashing: Global___MemoisedLocalHashing | None = ...,
         retain: _builtins.bool = ...,
+        permanent: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["domain", b"domain", "local_hashing", b"local_hashing", "mechanism", b"mechanism", "optimised_unary", b"optimised_unary", "projective_geometry", b"projective_geometry", "randomised_response", b"randomised_response", "schedule", b"schedule", "subset_selection", b"subset_selection", "symmetric_unary", b"symmetric_unary"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["domain", b"domain", "local_hashing", b"local_hashing", "mechanism", b"mechanism", "memoised_local_hashing", b"memoised_local_hashing", "memoised_optimised_unary", b"memoised_optimised_unary", "memoised_randomised_response", b"memoised_randomised_response", "memoised_symmetric_unary", b"memoised_symmetric_unary", "optimised_unary", b"optimised_unary", "projective_geometry", b"projective_geometry", "randomised_response", b"randomised_response", "schedule", b"schedule", "subset_selection", b"subset_selection", "symmetric_unary", b"symmetric_unary"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["domain", b"domain", "epsilon", b"epsilon", "local_hashing", b"local_hashing", "mechanism", b"mechanism", "name", b"name", "optimised_unary", b"optimised_unary", "projective_geometry", b"projective_geometry", "question", b"question", "randomised_response", b"randomised_response", "retain", b"retain", "schedule", b"schedule", "source", b"source", "subset_selection", b"subset_selection", "symmetric_unary", b"symmetric_unary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["domain", b"domain", "epsilon", b"epsilon", "local_hashing", b"local_hashing", "mechanism", b"mechanism", "memoised_local_hashing", b"memoised_local_hashing", "memoised_optimised_unary", b"memoised_optimised_unary", "memoised_randomised_response", b"memoised_randomised_response", "memoised_symmetric_unary", b"memoised_symmetric_unary", "name", b"name", "optimised_unary", b"optimised_unary", "permanent", b"permanent", "projective_geometry", b"projective_geometry", "question", b"question", "randomised_response", b"randomised_response", "retain", b"retain", "schedule", b"schedule", "source", b"source", "subset_selection", b"subset_selection", "symmetric_unary", b"symmetric_unary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_mechanism: _TypeAlias = _typing.Literal["randomised_response", "symmetric_unary", "optimised_unary", "subset_selection", "projective_geometry", "local_hashing"]  # noqa: Y015
+    _WhichOneofReturnType_mechanism: _TypeAlias = _typing.Literal["randomised_response", "symmetric_unary", "optimised_unary", "subset_selection", "projective_geometry", "local_hashing", "memoised_symmetric_unary", "memoised_optimised_unary", "memoised_randomised_response", "memoised_local_hashing"]  # noqa: Y015
     _WhichOneofArgType_mechanism: _TypeAlias = _typing.Literal["mechanism", b"mechanism"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_mechanism) -> _WhichOneofReturnType_mechanism | None: ...
 
@@ -295,28 +318,36 @@ Global___Once: _TypeAlias = Once  # noqa: Y015
 
 @_typing.final
 class Periodic(_message.Message):
-    """Rounds 0 … rounds − 1, each answered with fresh noise and charged anew."""
+    """Rounds 0 … rounds − 1. A mechanism that is not memoised answers each with fresh noise, charged
+    anew.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
     EVERY_FIELD_NUMBER: _builtins.int
     ROUNDS_FIELD_NUMBER: _builtins.int
     GRACE_FIELD_NUMBER: _builtins.int
+    JOIN_FIELD_NUMBER: _builtins.int
     every: _builtins.int
     """Length of a round, seconds."""
     rounds: _builtins.int
     grace: _builtins.int
     """How long after its end a round still takes reports, seconds."""
+    join: _builtins.int
+    """How many of the rounds a device answers: it draws which before there is anything to answer,
+    and is charged for all of them then. 0: every round, as long as its budget lasts.
+    """
     def __init__(
         self,
         *,
         every: _builtins.int = ...,
         rounds: _builtins.int = ...,
         grace: _builtins.int = ...,
+        join: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["every", b"every", "grace", b"grace", "rounds", b"rounds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["every", b"every", "grace", b"grace", "join", b"join", "rounds", b"rounds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -472,3 +503,117 @@ class LocalHashing(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___LocalHashing: _TypeAlias = LocalHashing  # noqa: Y015
+
+@_typing.final
+class MemoisedSymmetricUnary(_message.Message):
+    """Memoised mechanisms: a device draws one permanent response for every value, the rows of its
+    memo, and keeps them; a report is an instantaneous response to the value's row.
+
+    Basic RAPPOR: a row is a one-hot vector, every bit flipped with probability
+    permanent_flip/2^64; a report is the row, every bit flipped with probability flip/2^64.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FLIP_FIELD_NUMBER: _builtins.int
+    PERMANENT_FLIP_FIELD_NUMBER: _builtins.int
+    flip: _builtins.int
+    permanent_flip: _builtins.int
+    def __init__(
+        self,
+        *,
+        flip: _builtins.int = ...,
+        permanent_flip: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["flip", b"flip", "permanent_flip", b"permanent_flip"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MemoisedSymmetricUnary: _TypeAlias = MemoisedSymmetricUnary  # noqa: Y015
+
+@_typing.final
+class MemoisedOptimisedUnary(_message.Message):
+    """L-OSUE: a row is as an OptimisedUnary report, with permanent_raised/2^64; a report is the row,
+    every bit flipped with probability flip/2^64.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FLIP_FIELD_NUMBER: _builtins.int
+    PERMANENT_RAISED_FIELD_NUMBER: _builtins.int
+    flip: _builtins.int
+    permanent_raised: _builtins.int
+    def __init__(
+        self,
+        *,
+        flip: _builtins.int = ...,
+        permanent_raised: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["flip", b"flip", "permanent_raised", b"permanent_raised"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MemoisedOptimisedUnary: _TypeAlias = MemoisedOptimisedUnary  # noqa: Y015
+
+@_typing.final
+class MemoisedRandomisedResponse(_message.Message):
+    """L-GRR: a row is the value with probability permanent_keep/2^64, else another, uniformly; a
+    report is the row's with probability keep/2^64, else another, uniformly.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEEP_FIELD_NUMBER: _builtins.int
+    PERMANENT_KEEP_FIELD_NUMBER: _builtins.int
+    keep: _builtins.int
+    permanent_keep: _builtins.int
+    def __init__(
+        self,
+        *,
+        keep: _builtins.int = ...,
+        permanent_keep: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["keep", b"keep", "permanent_keep", b"permanent_keep"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MemoisedRandomisedResponse: _TypeAlias = MemoisedRandomisedResponse  # noqa: Y015
+
+@_typing.final
+class MemoisedLocalHashing(_message.Message):
+    """LOLOHA: MemoisedRandomisedResponse over `cells` instead of values. A device draws one seed, a
+    vector of `dimensions` integers modulo the prime `cells`, and keeps it with its memo; a value
+    falls into the cell that is its point's product with the seed.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEEP_FIELD_NUMBER: _builtins.int
+    PERMANENT_KEEP_FIELD_NUMBER: _builtins.int
+    CELLS_FIELD_NUMBER: _builtins.int
+    DIMENSIONS_FIELD_NUMBER: _builtins.int
+    keep: _builtins.int
+    permanent_keep: _builtins.int
+    cells: _builtins.int
+    dimensions: _builtins.int
+    def __init__(
+        self,
+        *,
+        keep: _builtins.int = ...,
+        permanent_keep: _builtins.int = ...,
+        cells: _builtins.int = ...,
+        dimensions: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cells", b"cells", "dimensions", b"dimensions", "keep", b"keep", "permanent_keep", b"permanent_keep"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MemoisedLocalHashing: _TypeAlias = MemoisedLocalHashing  # noqa: Y015

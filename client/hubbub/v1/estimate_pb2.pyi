@@ -825,6 +825,117 @@ class Difference(_message.Message):
 Global___Difference: _TypeAlias = Difference  # noqa: Y015
 
 @_typing.final
+class PoolRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    FIRST_FIELD_NUMBER: _builtins.int
+    LAST_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    first: _builtins.int
+    """The first round. Without it: round 0."""
+    last: _builtins.int
+    """The last round. Without it: the newest that has a snapshot."""
+    target: Global___Target.ValueType
+    level: _builtins.float
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+        first: _builtins.int | None = ...,
+        last: _builtins.int | None = ...,
+        target: Global___Target.ValueType = ...,
+        level: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_first", b"_first", "_last", b"_last", "first", b"first", "last", b"last"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first", b"_first", "_last", b"_last", "first", b"first", "last", b"last", "level", b"level", "metric", b"metric", "target", b"target"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__first: _TypeAlias = _typing.Literal["first"]  # noqa: Y015
+    _WhichOneofArgType__first: _TypeAlias = _typing.Literal["_first", b"_first"]  # noqa: Y015
+    _WhichOneofReturnType__last: _TypeAlias = _typing.Literal["last"]  # noqa: Y015
+    _WhichOneofArgType__last: _TypeAlias = _typing.Literal["_last", b"_last"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__first) -> _WhichOneofReturnType__first | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last) -> _WhichOneofReturnType__last | None: ...
+
+Global___PoolRequest: _TypeAlias = PoolRequest  # noqa: Y015
+
+@_typing.final
+class PoolResponse(_message.Message):
+    """Shares of all reports of these rounds: every round weighs as many reports as it has."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    DIGEST_FIELD_NUMBER: _builtins.int
+    FIRST_FIELD_NUMBER: _builtins.int
+    LAST_FIELD_NUMBER: _builtins.int
+    ROUNDS_FIELD_NUMBER: _builtins.int
+    N_FIELD_NUMBER: _builtins.int
+    MECHANISM_FIELD_NUMBER: _builtins.int
+    EPSILON_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    AS_OF_FIELD_NUMBER: _builtins.int
+    AT_MOST_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    digest: _builtins.bytes
+    first: _builtins.int
+    last: _builtins.int
+    n: _builtins.int
+    """Reports in all these snapshots. 0: there are none, and no figures below."""
+    mechanism: _builtins.str
+    kind: _builtins.str
+    target: Global___Target.ValueType
+    level: _builtins.float
+    as_of: _builtins.float
+    """When the newest of the snapshots was taken, seconds since 1970-01-01 UTC."""
+    at_most: _builtins.bool
+    """Whether reports of one device vary together from round to round. Who answered which rounds
+    is not known: then the errors and intervals are the largest that are possible, those of the
+    same devices, whose values never changed.
+    """
+    @_builtins.property
+    def rounds(self) -> _containers.RepeatedCompositeFieldContainer[Global___RoundSummary]:
+        """Those of the rounds that have a snapshot, in their order."""
+
+    @_builtins.property
+    def epsilon(self) -> Global___Epsilon: ...
+    @_builtins.property
+    def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValueEstimate]: ...
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+        digest: _builtins.bytes = ...,
+        first: _builtins.int = ...,
+        last: _builtins.int = ...,
+        rounds: _abc.Iterable[Global___RoundSummary] | None = ...,
+        n: _builtins.int = ...,
+        mechanism: _builtins.str = ...,
+        epsilon: Global___Epsilon | None = ...,
+        kind: _builtins.str = ...,
+        target: Global___Target.ValueType = ...,
+        level: _builtins.float = ...,
+        as_of: _builtins.float = ...,
+        at_most: _builtins.bool = ...,
+        values: _abc.Iterable[Global___ValueEstimate] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["epsilon", b"epsilon"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "at_most", b"at_most", "digest", b"digest", "epsilon", b"epsilon", "first", b"first", "kind", b"kind", "last", b"last", "level", b"level", "mechanism", b"mechanism", "metric", b"metric", "n", b"n", "rounds", b"rounds", "target", b"target", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PoolResponse: _TypeAlias = PoolResponse  # noqa: Y015
+
+@_typing.final
 class DecodeRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -62,6 +62,11 @@ class EstimateServiceStub(object):
                 request_serializer=hubbub_dot_v1_dot_estimate__pb2.CompareRequest.SerializeToString,
                 response_deserializer=hubbub_dot_v1_dot_estimate__pb2.CompareResponse.FromString,
                 _registered_method=True)
+        self.Pool = channel.unary_unary(
+                '/hubbub.v1.EstimateService/Pool',
+                request_serializer=hubbub_dot_v1_dot_estimate__pb2.PoolRequest.SerializeToString,
+                response_deserializer=hubbub_dot_v1_dot_estimate__pb2.PoolResponse.FromString,
+                _registered_method=True)
         self.Decode = channel.unary_unary(
                 '/hubbub.v1.EstimateService/Decode',
                 request_serializer=hubbub_dot_v1_dot_estimate__pb2.DecodeRequest.SerializeToString,
@@ -108,6 +113,13 @@ class EstimateServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Pool(self, request, context):
+        """Shares over several rounds together.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Decode(self, request, context):
         """Shares of candidate texts in an open domain, from the reports that were kept.
         """
@@ -142,6 +154,11 @@ def add_EstimateServiceServicer_to_server(servicer, server):
                     servicer.Compare,
                     request_deserializer=hubbub_dot_v1_dot_estimate__pb2.CompareRequest.FromString,
                     response_serializer=hubbub_dot_v1_dot_estimate__pb2.CompareResponse.SerializeToString,
+            ),
+            'Pool': grpc.unary_unary_rpc_method_handler(
+                    servicer.Pool,
+                    request_deserializer=hubbub_dot_v1_dot_estimate__pb2.PoolRequest.FromString,
+                    response_serializer=hubbub_dot_v1_dot_estimate__pb2.PoolResponse.SerializeToString,
             ),
             'Decode': grpc.unary_unary_rpc_method_handler(
                     servicer.Decode,
@@ -287,6 +304,33 @@ class EstimateService(object):
             '/hubbub.v1.EstimateService/Compare',
             hubbub_dot_v1_dot_estimate__pb2.CompareRequest.SerializeToString,
             hubbub_dot_v1_dot_estimate__pb2.CompareResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Pool(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hubbub.v1.EstimateService/Pool',
+            hubbub_dot_v1_dot_estimate__pb2.PoolRequest.SerializeToString,
+            hubbub_dot_v1_dot_estimate__pb2.PoolResponse.FromString,
             options,
             channel_credentials,
             insecure,

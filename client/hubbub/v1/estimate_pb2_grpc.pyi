@@ -43,6 +43,8 @@ class EstimateServiceStub:
     """A weighted sum of shares, such as the mean of numeric answers."""
     Compare: _grpc.UnaryUnaryMultiCallable[_estimate_pb2.CompareRequest, _estimate_pb2.CompareResponse]
     """Differences between values, rounds, or metrics with the same domain."""
+    Pool: _grpc.UnaryUnaryMultiCallable[_estimate_pb2.PoolRequest, _estimate_pb2.PoolResponse]
+    """Shares over several rounds together."""
     Decode: _grpc.UnaryUnaryMultiCallable[_estimate_pb2.DecodeRequest, _estimate_pb2.DecodeResponse]
     """Shares of candidate texts in an open domain, from the reports that were kept."""
 
@@ -61,6 +63,8 @@ class EstimateServiceAsyncStub(EstimateServiceStub):
     """A weighted sum of shares, such as the mean of numeric answers."""
     Compare: _aio.UnaryUnaryMultiCallable[_estimate_pb2.CompareRequest, _estimate_pb2.CompareResponse]  # type: ignore[assignment]
     """Differences between values, rounds, or metrics with the same domain."""
+    Pool: _aio.UnaryUnaryMultiCallable[_estimate_pb2.PoolRequest, _estimate_pb2.PoolResponse]  # type: ignore[assignment]
+    """Shares over several rounds together."""
     Decode: _aio.UnaryUnaryMultiCallable[_estimate_pb2.DecodeRequest, _estimate_pb2.DecodeResponse]  # type: ignore[assignment]
     """Shares of candidate texts in an open domain, from the reports that were kept."""
 
@@ -106,6 +110,14 @@ class EstimateServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_estimate_pb2.CompareResponse, _abc.Awaitable[_estimate_pb2.CompareResponse]]:
         """Differences between values, rounds, or metrics with the same domain."""
+
+    @_abc_1.abstractmethod
+    def Pool(
+        self,
+        request: _estimate_pb2.PoolRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_estimate_pb2.PoolResponse, _abc.Awaitable[_estimate_pb2.PoolResponse]]:
+        """Shares over several rounds together."""
 
     @_abc_1.abstractmethod
     def Decode(

@@ -1,17 +1,20 @@
 """Whether the time that a value takes tells which it is, or whether its report is true.
 
-Draws of the first value and of the last are interleaved at random, and timed one by one; the
-slowest 5 % of all are cut. Welch's t then compares the first value's with the last's, and those
-whose report supports the value (the truth) with the others (a lie): |t| < 4.5 says that no
-difference was seen (dudect: Reparaz, Balasch and Verbauwhede, DATE 2017). Chance and a busy
-machine can make a difference once, so one that is seen is looked for twice more, and counts if it
-is there each time. A memo is drawn before each look, and all draws of it are answered from it.
+Draws of two kinds are interleaved at random and timed one by one, the slowest 5 % are cut, and
+Welch's t compares the rest: |t| < 4.5 says that no difference was seen (dudect: Reparaz, Balasch
+and Verbauwhede, DATE 2017). Compared are the first value with the last, and, of values drawn at
+random, reports that support theirs (the truth) with those that do not (a lie). A memo is drawn
+before each look, and all its draws are answered from it.
 
-What limits it: a difference shows from about 4.5 standard errors on; the column ± has one, in
-nanoseconds. Below that is what the processor's caches and branch predictor make of equal steps.
+Chance and a busy machine can show a difference that is not there, so one that is seen is looked
+for twice more, and counts if it is there each time.
 
-Run as `python benchmarks/timing.py [--draws N] [--mechanism NAME]`; exit status 1: a difference
-is there.
+What limits it: a difference is seen from 4.5 standard errors on, and the column ± shows one.
+Python's steps are the same for every value; what caches and branch predictors make of them, some
+nanoseconds, is below that, unless the machine is very quiet.
+
+Run as `python benchmarks/timing.py [--draws N] [--mechanism NAME]`. Exit status 1: there is a
+difference.
 """
 
 import argparse
@@ -38,20 +41,19 @@ DRAWS: Final = 100_000
 LIMIT: Final = 4.5
 LOOKS: Final = 3
 SLOWEST: Final = 0.05
-# Before the first draw that counts: caches are filled, and whatever is made once is made.
-WARMING: Final = 1_000
+# Before those that count: what is made once is made, and caches are filled.
+WARMING_DRAWS: Final = 1_000
 
 ONE: Final = Epsilon.parse("1")
-# By k: what a report tells, and what a row costs, so that a memo can be paid for.
+# By k: what a report from a memo tells, and what a row costs, so that the memo can be paid for.
 MEMOS: Final = {4: ("1", "2"), 128: ("0.1", "0.2")}
 CLIENT: Final = "Client.record"
-# What one device answers before the next is taken, and for how much each.
+# A device answers so many rounds, at this price, before the next takes its place.
 ROUNDS: Final = 1_000
 PRICE: Final = "0.03"
 
 Action = Callable[[Any], Any]
 Supports = Callable[[Any, Any], bool]
-Look = Callable[["Subject", int], "Difference"]
 
 
 class Subject(NamedTuple):
@@ -59,33 +61,31 @@ class Subject(NamedTuple):
 
     name: str
     values: Sequence[Any]
-    ready: Callable[[], Callable[[], Action]]
-    """Begins a look, and gives what is called before each draw for the draw's action."""
+    begin: Callable[[], Callable[[], Action]]
+    """Begins a look; what it returns is called before every draw, for the draw's action."""
     supports: Supports | None = None
-    """Whether what came out supports a value; None: that is not asked."""
-
-    @property
-    def ends(self) -> Sequence[Any]:
-        """The first value and the last."""
-        return self.values[0], self.values[-1]
+    """Whether what came out supports a value; None: nothing is to be told from it."""
 
 
 class Difference(NamedTuple):
-    """How much longer one group of draws takes than another, in nanoseconds."""
+    """By how much one kind of draw takes longer than another, in nanoseconds."""
 
     usual: float
     """The median of all draws."""
     mean: float
     error: float
+    """The standard error of the mean."""
 
     @property
     def t(self) -> float:
-        """Welch's (1947)."""
         return self.mean / self.error
 
     @property
     def seen(self) -> bool:
         return abs(self.t) >= LIMIT
+
+
+Look = Callable[[Subject, int], Difference]
 
 
 def mechanism_subject(name: str, k: int) -> Subject:
@@ -98,41 +98,37 @@ def mechanism_subject(name: str, k: int) -> Subject:
 
 
 def one_time_subject(mechanism: Mechanism, randomise: Action) -> Subject:
-    """A way to randomise, whose payloads are the mechanism's."""
+    """Some way to randomise whose payloads are the mechanism's."""
     return Subject(
         mechanism.name, range(mechanism.k), lambda: lambda: randomise, _supporter(mechanism)
     )
 
 
 def memoised_subject(mechanism: MemoisedMechanism) -> Subject:
-    """The answers of one memo, drawn afresh for each look."""
+    """Answers from a memo."""
 
-    def ready() -> Callable[[], Action]:
+    def begin() -> Callable[[], Action]:
         memo = mechanism.memorise(SYSTEM)
         return lambda: lambda value: mechanism.respond(memo, value, SYSTEM)
 
-    return Subject(mechanism.name, range(mechanism.k), ready, _supporter(mechanism))
+    return Subject(mechanism.name, range(mechanism.k), begin, _supporter(mechanism))
 
 
 def _supporter(mechanism: Mechanism) -> Supports:
-    # From one memo's hash there are few reports, and each takes long to read.
+    # One memo's hash makes few different reports, and each takes long to read.
     supported = lru_cache(maxsize=1_024)(mechanism.supported)
     return lambda payload, value: value in supported(payload)
 
 
-def client_subject(k: int, **memo: str) -> Subject:
-    """A client's `record`, its state in memory; from a memo if `permanent` says what a row costs."""
-    values = [f"value {number:03}" for number in range(k)]
-    asked = metric("m", values, every=86_400, rounds=ROUNDS, **{"epsilon": PRICE, **memo})
-    return Subject(
-        f"{CLIENT}, memoised" if memo else CLIENT,
-        values,
-        lambda: partial(next, _records(Aggregator(asked))),
-    )
+def client_subject(name: str, k: int, *, epsilon: str, permanent: str = "") -> Subject:
+    """All that `record` does, of a client whose state is in memory."""
+    values = [f"value {number}" for number in range(k)]
+    asked = metric("m", values, epsilon=epsilon, permanent=permanent, every=86_400, rounds=ROUNDS)
+    return Subject(name, values, lambda: partial(next, _records(Aggregator(asked))))
 
 
 def _records(aggregator: Aggregator) -> Iterator[Action]:
-    """`record` of a device whose next round has begun; of a new device when all are over."""
+    """`record` of a device whose next round has begun; when none is left, of a new device."""
     while True:
         with aggregator.client() as client:
             handle = client.metric("m")
@@ -142,45 +138,44 @@ def _records(aggregator: Aggregator) -> Iterator[Action]:
 
 
 def first_and_last(subject: Subject, draws: int) -> Difference:
-    """How much longer the first value takes than the last."""
-    times, values, _ = _timed(subject, subject.ends, draws)
-    return _difference(times, np.array([value == subject.values[0] for value in values]))
+    """By how much the first value takes longer than the last."""
+    first, last = subject.values[0], subject.values[-1]
+    times, values, _ = _timed(subject, (first, last), draws)
+    return _difference(times, np.array([value == first for value in values]))
 
 
-def truth_and_lie(subject: Subject, draws: int) -> Difference:
-    """How much longer a report takes that supports its value than one that does not.
-
-    Of values as likely as each other, so that reports of either kind say the same.
-    """
+def truth_and_lie(supports: Supports, subject: Subject, draws: int) -> Difference:
+    """By how much a report that supports its value takes longer than one that does not."""
     times, values, reports = _timed(subject, subject.values, draws)
-    return _difference(times, np.array(list(map(subject.supports, reports, values))))
+    return _difference(times, np.array(list(map(supports, reports, values))))
 
 
 def _timed(
     subject: Subject, values: Sequence[Any], draws: int
 ) -> tuple[NDArray[np.int64], list[Any], list[Any]]:
-    """Nanoseconds of so many draws, each of any of the values; the values, and what came out."""
-    action_of_next = subject.ready()
-    chosen = random.SystemRandom().choices(values, k=WARMING + draws)
+    """Nanoseconds of so many draws, the values, which are drawn at random, and what came out."""
+    next_action = subject.begin()
+    chosen = random.SystemRandom().choices(values, k=WARMING_DRAWS + draws)
     times, results = [0] * len(chosen), [None] * len(chosen)
     for draw, value in enumerate(chosen):
-        action = action_of_next()
+        action = next_action()
         begin = time.perf_counter_ns()
         result = action(value)
         times[draw] = time.perf_counter_ns() - begin
         results[draw] = result
-    return np.array(times[WARMING:]), chosen[WARMING:], results[WARMING:]
+    return np.array(times[WARMING_DRAWS:]), chosen[WARMING_DRAWS:], results[WARMING_DRAWS:]
 
 
-def _difference(times: NDArray[np.int64], group: NDArray[np.bool_]) -> Difference:
+def _difference(times: NDArray[np.int64], of_one: NDArray[np.bool_]) -> Difference:
+    """Between those of one kind and all others, without the slowest (Welch, 1947)."""
     kept = times <= np.quantile(times, 1 - SLOWEST)
-    one, other = times[kept & group], times[kept & ~group]
+    one, other = times[kept & of_one], times[kept & ~of_one]
     error = np.sqrt(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other))
     return Difference(float(np.median(times)), float(one.mean() - other.mean()), float(error))
 
 
 def differs(subject: Subject, what: str, look: Look, draws: int) -> bool:
-    """Whether a difference is seen in each of LOOKS. Prints each look."""
+    """Whether a difference is seen every time; prints a line each time it is looked for."""
     for _ in range(LOOKS):
         seen = look(subject, draws)
         print(
@@ -193,36 +188,37 @@ def differs(subject: Subject, what: str, look: Look, draws: int) -> bool:
     return True
 
 
-def looks(subject: Subject) -> dict[str, Look]:
-    """What is compared, by its name."""
-    if subject.supports is None:
-        return {"first − last": first_and_last}
-    return {"first − last": first_and_last, "truth − lie": truth_and_lie}
-
-
 def subjects(name: str | None) -> Iterator[Subject]:
-    """What the name names; all if there is none."""
+    """What goes by a name; all there is if it is None."""
     for mechanism in [*MECHANISMS, *MEMOISED]:
         if name in (None, mechanism):
             yield from (mechanism_subject(mechanism, k) for k in MEMOS)
     if name in (None, CLIENT):
-        yield client_subject(4)
-        yield client_subject(4, epsilon="1", permanent="2")
+        yield client_subject(CLIENT, 4, epsilon=PRICE)
+        yield client_subject(f"{CLIENT}, memoised", 4, epsilon="1", permanent="2")
+
+
+def comparisons(subject: Subject) -> dict[str, Look]:
+    """What is looked for, by what it is called."""
+    looks: dict[str, Look] = {"first − last": first_and_last}
+    if subject.supports is not None:
+        looks["truth − lie"] = partial(truth_and_lie, subject.supports)
+    return looks
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Times that must not tell anything.")
-    parser.add_argument("--draws", type=int, default=DRAWS, help="of each (default: %(default)s)")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="for a look; %(default)s")
     parser.add_argument("--mechanism", choices=[*MECHANISMS, *MEMOISED, CLIENT], metavar="NAME")
     options = parser.parse_args()
     gc.disable()
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     print(f"{'':<30}{'k':>5}{'µs':>9}  {'':<13}{'ns':>9}{'±':>7}{'t':>7}", flush=True)
     failures = [
         f"{subject.name}, k = {len(subject.values)}: {what}"
         for subject in subjects(options.mechanism)
-        for what, look in looks(subject).items()
+        for what, look in comparisons(subject).items()
         if differs(subject, what, look, options.draws)
     ]
     for failure in failures:

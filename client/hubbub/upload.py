@@ -144,8 +144,9 @@ class Uploader:
     def _run(self) -> None:
         failures, not_before = 0, 0.0
         while not self._stop.is_set():
-            pause: float | None = not_before - time.monotonic()
-            if pause is not None and pause <= 0:
+            waits = not_before - time.monotonic()
+            pause: float | None = waits
+            if waits <= 0:
                 pushback, pause = self._try_to_send()
                 if pushback is None:
                     failures = 0

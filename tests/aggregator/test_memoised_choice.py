@@ -2,6 +2,7 @@
 
 from functools import cache
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ HASHING = "memoised-local-hashing"
 @cache
 def every_memo(k: int, epsilon: str, permanent: str) -> list[MemoisedMechanism]:
     """All that a contract may hold, whatever it costs."""
-    epsilons = {"permanent": permanent, "epsilon": epsilon}
+    epsilons: dict[str, Any] = {"permanent": permanent, "epsilon": epsilon}
     found = [memoised(name, k, **epsilons) for name in MEMOISED if name != HASHING]
     found += [
         memoised(HASHING, k, cells=cells, **epsilons) for cells in filter(is_prime, range(2, 24))

@@ -196,7 +196,7 @@ def test_rounds_of_a_memo_are_accepted_up_to_the_last_integer(
     name: str, permanent: str, epsilon: str
 ) -> None:
     """Its rows are the golden vectors' business."""
-    epsilons = {"permanent": permanent, "epsilon": epsilon}
+    epsilons: dict[str, Any] = {"permanent": permanent, "epsilon": epsilon}
     mechanism: Any = memoised(name, 4, **epsilons)
     assert parse_metric(memoised_metric(mechanism, **epsilons)).mechanism == mechanism
     threshold, number = next(iter(mechanism.parameters.items()))

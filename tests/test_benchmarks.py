@@ -1,0 +1,73 @@
+"""benchmarks/timing.py: it sees what a textbook's way of randomising gives away, and it runs.
+
+What it says about the shipped mechanisms is for `make bench`: no test hangs on how long anything
+takes. What is seen here takes several times as long as what it is compared with.
+"""
+
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import timing
+from hubbub.mechanisms import RandomisedResponse
+
+ROOT = Path(__file__).parents[1]
+DRAWS = 6_000
+MECHANISM = RandomisedResponse.calibrate(128, timing.ONE)
+
+
+def textbook(value: int) -> bytes:
+    """The right law: a lie is chosen only when one is told, from a list that is made for it."""
+    if secrets.randbits(64) < MECHANISM.keep:
+        return bytes([value])
+    return bytes([secrets.choice([other for other in range(MECHANISM.k) if other != value])])
+
+
+def looked_up(value: int) -> bytes:
+    """The value is looked for from the first on."""
+    place = next(other for other in range(MECHANISM.k) if other == value)
+    return bytes([(place + secrets.randbelow(MECHANISM.k)) % MECHANISM.k])
+
+
+def test_a_lie_that_takes_longer_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    subject = timing.one_time_subject(MECHANISM, textbook)
+    looks = timing.comparisons(subject)
+    assert timing.differs(subject, "truth − lie", looks["truth − lie"], DRAWS)
+    assert len(capsys.readouterr().out.splitlines()) == timing.LOOKS
+
+
+def test_a_value_that_takes_longer_is_seen() -> None:
+    subject = timing.one_time_subject(MECHANISM, looked_up)
+    assert timing.differs(subject, "first − last", timing.first_and_last, DRAWS)
+
+
+def test_a_failure_is_told_by_the_exit_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["timing.py", "--draws", str(DRAWS)])
+    monkeypatch.setattr(
+        timing, "subjects", lambda _: iter([timing.one_time_subject(MECHANISM, looked_up)])
+    )
+    monkeypatch.setattr(timing.os, "sched_setaffinity", lambda *_: None, raising=False)
+    monkeypatch.setattr(timing.gc, "disable", lambda: None)
+    assert timing.main() == 1
+    assert (
+        "in each of 3 looks: randomised-response, k = 128: first − last" in capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize("name", ["memoised-local-hashing", timing.CLIENT])
+def test_it_runs(name: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "benchmarks/timing.py", "--draws", "200", "--mechanism", name],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stderr == ""
+    rows = [line for line in ran.stdout.splitlines()[1:] if line.startswith(name)]
+    assert len(rows) >= (4 if name in timing.MEMOISED else 2)

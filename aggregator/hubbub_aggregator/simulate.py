@@ -69,7 +69,7 @@ def simulate(
     chance: Chance,
     candidates: Sequence[str] = (),
 ) -> Simulation:
-    """Let everybody answer on a device of their own, and count the reports.
+    """Let everybody answer on a device of their own, once, and count the reports.
 
     `answers`: how many people give each one, None for nothing to report; at least one person.
     `candidates`: the texts that an open domain is asked about; other domains take none.

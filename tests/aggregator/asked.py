@@ -27,7 +27,7 @@ class Asked:
 
     def __init__(self, serve: ServeProcess, bundle: Bundle, crowds: Crowds) -> None:
         self.bundle = bundle
-        self._address = serve.private
+        self.address = serve.private
         with serve.public_channel() as channel:
             reports = report_pb2_grpc.ReportServiceStub(channel)
             self.tallies = {
@@ -39,7 +39,7 @@ class Asked:
 
     def run(self, *arguments: str) -> Ran:
         """A command that reads the private listener."""
-        return typed(*arguments, "--aggregator", self._address)
+        return typed(*arguments, "--aggregator", self.address)
 
     def refusal(self, *arguments: str) -> str:
         """The one line in which such a command says what is wrong."""

@@ -119,7 +119,8 @@ def number_of_payloads(mechanism: Mechanism) -> int | None:
             return mechanism.cells
         case LocalHashing() | MemoisedLocalHashing():
             return mechanism.reports
-    return None
+        case _:
+            return None
 
 
 @pytest.mark.parametrize(

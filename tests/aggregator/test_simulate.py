@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hubbub.contract import Metric, parse_metric
 from hubbub.domain import text_index
 from hubbub.errors import BadSignature, PrivacyNotProved
-from hubbub.mechanisms import MECHANISMS
+from hubbub.mechanisms import MECHANISMS, MEMOISED
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands.bundle_file import read_metrics
 from hubbub_aggregator.commands.options import Format, Target
@@ -114,6 +114,14 @@ def shares(found: Simulation) -> Floats:
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_is_counted_and_unbiased(name: str) -> None:
     asked = metric(mechanism=name, epsilon="2")
+    found = run(asked, {"red": 12_000, "blue": 8_000}, SeededChance(SEED))
+    assert found.truth == [0.6, 0, 0.4]
+    assert allowed_shares(asked, np.array(found.truth), found.n).holds(shares(found))
+
+
+@pytest.mark.parametrize("name", MEMOISED)
+def test_a_memoised_metric_is_one_round_of_devices_with_fresh_memos(name: str) -> None:
+    asked = metric(mechanism=name, epsilon="2", permanent="4", periodic=(86_400, 30, 86_400))
     found = run(asked, {"red": 12_000, "blue": 8_000}, SeededChance(SEED))
     assert found.truth == [0.6, 0, 0.4]
     assert allowed_shares(asked, np.array(found.truth), found.n).holds(shares(found))

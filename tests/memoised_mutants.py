@@ -159,7 +159,7 @@ MEMOISED_CHANGES = {
         ),
     ],
     "mechanisms.memoised": [
-        ("next-row", "law", "number * size : (number + 1) * size", "number * size + size :"),
+        ("row-before", "law", "[number]", "[number - 1]"),
         ("least-but-one", "chain", "low = middle + 1", "low = middle + 2"),
     ],
 }

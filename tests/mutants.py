@@ -30,7 +30,7 @@ digits = b""
 _CHANGES = {
     "mechanisms.coin": [
         ("less-or-equal", "law", '+ digits, "big") - 1', '+ digits, "big")'),
-        ("less-or-equal-in-one-toss", "law", ") < self._digits", ") <= self._digits"),
+        ("less-or-equal-in-one-toss", "law", "1) - draw", "1) + 1 - draw"),
         ("more-drawn-only-for-ties", "consumption", _ALL_PLACES, _ONLY_TIES),
         ("what-ties-tell", "ratio", _ALL_PLACES, _ONLY_TIES),
         ("first-places-alone", "law", "in range(width)", "in range(width - 1)"),
@@ -73,7 +73,7 @@ _CHANGES = {
     "mechanisms.randomised_response": [
         ("lie-may-be-the-truth", "law", "1 + source.below(self.k - 1)", "source.below(self.k)"),
         ("lie-is-the-next-value", "law", "1 + source.below", "1 + 0 * source.below"),
-        ("lie-for-truth", "law", "not self._coin", "self._coin"),
+        ("lie-for-truth", "law", "1 - self._coin", "self._coin"),
         (
             "lie-drawn-only-when-lying",
             "consumption",
@@ -148,7 +148,7 @@ _CHANGES = {
         ("tells-everything", "refusals", "< self.included * k < one * k", "< self.included * k"),
     ],
     "mechanisms.projective_geometry": [
-        ("lie-for-truth", "law", "not self._coin", "self._coin"),
+        ("lie-for-truth", "law", "1 - self._coin", "self._coin"),
         (
             "lie-may-be-orthogonal",
             "law",
@@ -182,10 +182,10 @@ _CHANGES = {
         (
             "draws-depend-on-value",
             "consumption",
-            "outside = not",
-            "value and source.below(2); outside = not",
+            "outside = 1",
+            "value and source.below(2); outside = 1",
         ),
-        ("sign-lost", "law", "(product - others)", "(product + others)"),
+        ("sign-lost", "law", "product - others)", "product + others)"),
         (
             "scale-not-drawn",
             "scale",
@@ -258,10 +258,10 @@ _CHANGES = {
         (
             "points-counted-from-1",
             "law",
-            "index - points(field, leading)",
-            "index - points(field, leading) + 1",
+            "int(field**place) - first",
+            "int(field**place) - first + 1",
         ),
-        ("leading-place-too-high", "law", "sum(index >= points", "sum(index >= -1 + points"),
+        ("leading-place-too-high", "law", "(3 << bits) - first for", "(3 << bits) + 1 - first for"),
     ],
     "mechanisms.local_hashing": [
         ("hash-affine", "pairs", "(a * value + b)", "(0 * a + b)"),
@@ -280,7 +280,7 @@ _CHANGES = {
             "source.below(self.buckets)",
         ),
         ("lie-is-the-next-bucket", "law", "1 + source.below(self", "1 + 0 * source.below(self"),
-        ("lie-for-truth", "law", "not self._coin", "self._coin"),
+        ("lie-for-truth", "law", "1 - self._coin", "self._coin"),
         (
             "lie-drawn-only-when-lying",
             "consumption",
@@ -356,14 +356,14 @@ _CHANGES = {
         ("even-numbers-are-prime", "refusals", "divisor = 2", "divisor = 3"),
     ],
     "mechanisms.big_endian": [
-        ("written-little-endian", "layout", 'size(count), "big"', 'size(count), "little"'),
+        ("written-little-endian", "layout", 'digits, "big")[1:]', 'digits, "little")[:-1]'),
         ("read-little-endian", "layout", 'payload, "big"', 'payload, "little"'),
         ("number-past-the-last-accepted", "payloads", "number >= count", "number > count"),
         ("any-length-accepted", "payloads", "len(payload) != size(count) or ", ""),
     ],
     "mechanisms.bit_vector": [
-        ("bits-of-a-byte-reversed", "law", "int(faces, 2)", "int(faces[::-1], 2)"),
-        ("last-byte-first", "layout", '(size(k), "little")', '(size(k), "big")'),
+        ("bits-of-a-byte-reversed", "law", "+ faces.rjust(", "+ faces[::-1].rjust("),
+        ("last-byte-first", "layout", '"little")[:', '"big")[1:][:'),
         ("spare-bits-accepted", "payloads", " or bits >> k", ""),
     ],
     "exact": [

@@ -1,8 +1,8 @@
 """A wiretap between devices and an aggregator: who has broken the line's encryption.
 
-It has the aggregator's certificate, ends TLS on both sides, and keeps what passes. HTTP/2 frames
-are what TLS encrypts one by one, and it adds the same to each: so whoever cannot break it sees
-their sizes as well.
+It has the aggregator's certificate, ends TLS on both sides, and keeps what passes. What TLS adds
+to HTTP/2's frames does not hang on what is in them: whoever cannot break it sees no more than
+their sizes.
 """
 
 import asyncio

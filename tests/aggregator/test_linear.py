@@ -15,12 +15,12 @@ from hubbub.mechanisms import (
     SubsetSelection,
 )
 from hubbub_aggregator.estimation.estimate import estimate
-from hubbub_aggregator.estimation.intervals import Target
+from hubbub_aggregator.estimation.intervals import Floats, Target
 from hubbub_aggregator.estimation.linear import linear_estimate
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.tally import Tally
-from tests.calibrated import calibrated
-from tests.channels import channel, crowd_sizes, small_mechanisms
+from tests.calibrated import calibrated, memoised
+from tests.channels import channel, crowd_sizes, small_mechanisms, small_memoised
 from tests.harness import count_law, proportion_range
 
 MANY, FEW = 3_000, 12
@@ -38,7 +38,11 @@ def target(request: pytest.FixtureRequest) -> Target:
 
 
 @pytest.mark.parametrize("n", [FEW, MANY])
-@pytest.mark.parametrize("mechanism", small_mechanisms("1"), ids=lambda m: f"{m.name}-{m.k}")
+@pytest.mark.parametrize(
+    "mechanism",
+    [*small_mechanisms("1"), *small_memoised()],
+    ids=lambda m: f"{m.name}-{m.k}",
+)
 def test_a_single_value_is_estimated_as_ever(mechanism: Mechanism, n: int, target: Target) -> None:
     tally = tally_of(mechanism, n)
     counts = oracle_for(mechanism).supports(tally.cells)
@@ -177,20 +181,32 @@ def test_with_few_reports_a_sum_is_covered_more_often_than_it_says() -> None:
     assert hits >= proportion_range(0.95, trials).low
 
 
-def test_a_sum_that_hangs_on_few_points_of_a_space_is_covered(target: Target) -> None:
-    """Half of the values, on one side of a hyperplane: all the others' scores cancel."""
-    mechanism = calibrated("projective-geometry", 64, "1")
-    n, trials = crowd_sizes(mechanism, 30)[0], 400
+@pytest.mark.parametrize(
+    ("mechanism", "weights"),
+    [
+        # Half of the values, on one side of a hyperplane: all the others' scores cancel.
+        (calibrated("projective-geometry", 64, "1"), np.repeat([0.0, 1.0], 32)),
+        # The hash that puts all values into one cell.
+        (memoised("memoised-local-hashing", 15, cells=2), np.ones(15)),
+        # On the upper line of a space all three values share a cell, or none do.
+        (memoised("memoised-local-hashing", 4, cells=3), np.array([0.0, 1.0, 1.0, 1.0])),
+    ],
+    ids=["half-a-space", "everything", "a-line"],
+)
+def test_a_sum_that_hangs_on_few_reports_is_covered(
+    mechanism: Mechanism, weights: Floats, target: Target
+) -> None:
+    k, trials = mechanism.k, 400
+    each = crowd_sizes(mechanism, 30)[0] // k
     rng = np.random.default_rng(5)
-    weights = np.repeat([0.0, 1.0], 32)
     made = channel(mechanism)
-    holders = np.full(64, n // 64)
+    holders = np.full(k, each)
 
     hits = 0
     for _ in range(trials):
         if target == "population":
-            holders = rng.multinomial(64 * (n // 64), np.full(64, 1 / 64))
-        truth = 0.5
+            holders = rng.multinomial(k * each, np.full(k, 1 / k))
+        truth = float(weights.mean())
         hits += covers(mechanism, made.tally(holders, rng), weights, truth, target)
 
     assert hits >= proportion_range(0.95, trials).low

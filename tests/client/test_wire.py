@@ -91,7 +91,7 @@ def test_as_much_passes_for_every_value(tapped: tuple[Wiretap, Bundle], tmp_path
         assert passed == seen[0], value
 
 
-SERIES = {
+SERIES: dict[str, dict[str, Any]] = {
     "sampled": {"join": 3, "epsilon": "0.5"},
     "memoised": {"mechanism": "memoised-optimised-unary", "epsilon": "0.1", "permanent": "0.2"},
 }

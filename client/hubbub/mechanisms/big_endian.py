@@ -8,7 +8,9 @@ def size(count: int) -> int:
 
 def pack(number: int, count: int) -> bytes:
     """Write a number in [0, count)."""
-    return number.to_bytes(size(count), "big")
+    # A digit more makes all numbers as long.
+    digits = size(count)
+    return ((1 << 8 * digits) + number).to_bytes(1 + digits, "big")[1:]
 
 
 def unpack(payload: bytes, count: int) -> int:

@@ -13,7 +13,10 @@ def size(k: int) -> int:
 
 def pack(faces: bytearray, k: int) -> bytes:
     """Pack k characters "0" or "1", value k − 1 first."""
-    return int(faces, 2).to_bytes(size(k), "little")
+    # A digit more makes all vectors as long.
+    digits = size(k)
+    number = int(b"1" + faces.rjust(8 * digits, b"0"), 2)
+    return number.to_bytes(digits + 1, "little")[:digits]
 
 
 def unpack(payload: bytes, k: int) -> list[int]:

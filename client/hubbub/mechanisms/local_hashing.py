@@ -96,12 +96,14 @@ class LocalHashing(NamedTuple):
         """Where a value in [0, P) falls under the seed (aP + b)P + c."""
         rest, c = divmod(seed, self.prime)
         a, b = divmod(rest, self.prime)
+        # The same modulo P, and as long for every value.
+        value += self.prime
         return ((a * value + b) * value + c) % self.prime * self.buckets // self.prime
 
     def randomise(self, value: int, source: Source) -> bytes:
         # The lie is always drawn, as in randomised response.
         seed = source.below(self.prime**3)
-        lies = not self._coin.toss(source)
+        lies = 1 - self._coin.toss(source)
         lie = lies * (1 + source.below(self.buckets - 1))
         report = seed * self.buckets + (self.bucket(seed, value) + lie) % self.buckets
         return big_endian.pack(report, self.reports)

@@ -15,6 +15,7 @@ from hubbub.limits import MAX_CELLS
 from hubbub.mechanisms import big_endian, projective_space
 from hubbub.mechanisms.base import Support
 from hubbub.mechanisms.coin import SHIPPED, Coin, Resolution, coin
+from hubbub.mechanisms.even import EVEN
 from hubbub.mechanisms.primes import is_prime
 from hubbub.mechanisms.projective_space import points
 from hubbub.randomness import Source
@@ -94,14 +95,14 @@ class ProjectiveGeometry(NamedTuple):
         # or any whose product is not. Either way a point has field − 1 of them, all alike: by
         # what its vector is scaled says nothing, not even beside the point. One coordinate
         # follows from the product and the others, drawn for either case.
-        outside = not self._coin.toss(source)
+        outside = 1 - self._coin.toss(source)
         rest = (1 + source.below(field**free - 1), source.below(field**free))[outside]
         product = outside * (1 + source.below(field - 1))
         point, leading = projective_space.coordinates(value, field, self.dimensions)
         report = projective_space.digits(rest, field, free)
         report.insert(leading, 0)
         others = projective_space.product(point, report, field)
-        report[leading] = (product - others) % field
+        report[leading] = (EVEN * field + product - others) % field
         return big_endian.pack(projective_space.index(report, field), self.cells)
 
     def supported(self, payload: bytes) -> list[int]:

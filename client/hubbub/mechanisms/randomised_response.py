@@ -11,6 +11,7 @@ from hubbub.exact import Epsilon, threshold
 from hubbub.mechanisms import big_endian
 from hubbub.mechanisms.base import Support
 from hubbub.mechanisms.coin import SHIPPED, Coin, Resolution, coin
+from hubbub.mechanisms.even import EVEN
 from hubbub.randomness import Source
 
 
@@ -58,8 +59,8 @@ class RandomisedResponse(NamedTuple):
     def randomise(self, value: int, source: Source) -> bytes:
         # The lie is always drawn and then counts for 0 or 1 times, so that truth and lie
         # take the same steps.
-        lies = not self._coin.toss(source)
-        report = (value + lies * (1 + source.below(self.k - 1))) % self.k
+        lies = 1 - self._coin.toss(source)
+        report = (EVEN * self.k + value + lies * (1 + source.below(self.k - 1))) % self.k
         return big_endian.pack(report, self.k)
 
     def supported(self, payload: bytes) -> list[int]:

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.hpke import (
     Suite,
 )
 
+from hubbub import forks
 from hubbub.bundle import SealingKey, SealingSuite
 
 _CONTEXT: Final = b"hubbub/v1/report\0"
@@ -46,13 +47,16 @@ def overhead(suite: SealingSuite) -> int:
 
 def seal(key: SealingKey, digest: bytes, round_number: int, report: bytes) -> bytes:
     """Seal report id ‖ payload. Two calls never give the same bytes."""
-    public: X25519PublicKey | MLKEM768X25519PublicKey
-    if key.suite == SealingSuite.X25519:
-        public = X25519PublicKey.from_public_bytes(key.public_key)
-    else:
-        public = MLKEM768X25519PublicKey(
-            MLKEM768PublicKey.from_public_bytes(key.public_key[:_MLKEM768_BYTES]),
-            X25519PublicKey.from_public_bytes(key.public_key[_MLKEM768_BYTES:]),
-        )
     info = context(digest, round_number, key.key_id)
-    return SUITES[key.suite].encrypt(report, public, info)
+    # The library loads parts of itself when they are first used.
+    with forks.forbidden():
+        return SUITES[key.suite].encrypt(report, _public_key(key), info)
+
+
+def _public_key(key: SealingKey) -> X25519PublicKey | MLKEM768X25519PublicKey:
+    if key.suite == SealingSuite.X25519:
+        return X25519PublicKey.from_public_bytes(key.public_key)
+    return MLKEM768X25519PublicKey(
+        MLKEM768PublicKey.from_public_bytes(key.public_key[:_MLKEM768_BYTES]),
+        X25519PublicKey.from_public_bytes(key.public_key[_MLKEM768_BYTES:]),
+    )

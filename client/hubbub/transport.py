@@ -3,7 +3,9 @@
 gRPC is loaded when the first report leaves, never before.
 """
 
+import os
 import threading
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
@@ -22,8 +24,9 @@ _OPTIONS: Final = (
     ("grpc.primary_user_agent", "hubbub"),
 )
 
-# Seconds that a fork waits for a call that was given up; it ends at once.
-_FORK_PATIENCE: Final = 1.0
+# Seconds that a fork waits at most for a call that was given up, and for gRPC's threads to end,
+# each; milliseconds, as a rule.
+_FORK_PATIENCE: Final = 0.5
 
 # Trailing metadata with an encoded google.rpc.Status, and which of its details we read.
 _DETAILS_KEY: Final = "grpc-status-details-bin"
@@ -82,6 +85,8 @@ class GrpcTransport:
         self._lock = threading.RLock()
         self._closed = False
         self._channel: grpc.Channel | None = None
+        # Threads that were neither Python's nor gRPC's, when gRPC had not been used yet.
+        self._others: set[str] | None = None
         self._calls = 0
         self._call_ended = threading.Condition(self._lock)
         forks.watch(self, self._lock, GrpcTransport._after_fork, GrpcTransport._before_fork)
@@ -128,11 +133,16 @@ class GrpcTransport:
         self.disconnect()
 
     def _before_fork(self) -> None:
-        """Give up what is under way: a copy of gRPC in the midst of a call aborts, or hangs."""
-        if self._calls:
-            self.disconnect()
-            # Not for ever: the call may be this very thread's, if a signal's handler forks.
-            self._call_ended.wait_for(lambda: not self._calls, _FORK_PATIENCE)
+        """Give up what is under way, and gRPC with it: a copy of it at work aborts, or hangs."""
+        if self._others is None:
+            return
+        self.disconnect()
+        # Not for ever: the call may be this very thread's, if a signal's handler forks.
+        self._call_ended.wait_for(lambda: not self._calls, _FORK_PATIENCE)
+        # Its threads end a little after its last channel.
+        deadline = time.monotonic() + _FORK_PATIENCE
+        while not native_threads() <= self._others and time.monotonic() < deadline:
+            time.sleep(0.001)
 
     def _after_fork(self) -> None:
         """The channel's threads, and its calls, stayed in the parent."""
@@ -165,8 +175,19 @@ class GrpcTransport:
                 # A proxy for the web, set in the environment, knows no way to this machine.
                 proxy = ("grpc.enable_http_proxy", int(not is_loopback(self.destination)))
                 options = (*_OPTIONS, proxy)
+                if self._others is None:
+                    self._others = native_threads()
                 self._channel = grpc.secure_channel(self.destination, credentials, options)
             return self._channel
+
+
+def native_threads() -> set[str]:
+    """The threads that Python did not start, by number; none where the system lists none."""
+    try:
+        threads = set(os.listdir("/proc/self/task"))
+    except OSError:
+        return set()
+    return threads - {str(thread.native_id) for thread in threading.enumerate()}
 
 
 @contextmanager

@@ -17,8 +17,8 @@ def revisions(operator: Operator) -> list[hubbub.Bundle]:
 
 
 @pytest.fixture
-def ledger() -> Ledger:
-    return Ledger.open(None)
+def ledger(empty_ledger: Ledger) -> Ledger:
+    return empty_ledger
 
 
 def test_what_was_fetched_stays_in_force_over_the_app_s_own(

@@ -24,10 +24,9 @@ def bundle(operator: Operator) -> hubbub.Bundle:
 
 
 @pytest.fixture
-def ledger(bundle: hubbub.Bundle) -> Ledger:
-    made = Ledger.open(None)
-    lives.adopt(made, bundle)
-    return made
+def ledger(empty_ledger: Ledger, bundle: hubbub.Bundle) -> Ledger:
+    lives.adopt(empty_ledger, bundle)
+    return empty_ledger
 
 
 def charge(ledger: Ledger, metric: hubbub.contract.Metric, number: int, budget: int) -> Charge:
@@ -49,12 +48,12 @@ def test_a_budget_is_for_all_metrics_of_a_source(ledger: Ledger, bundle: hubbub.
     assert ledger.accounts() == {"health": 4 * CHARGE_UNIT}
 
 
-def test_a_limit_holds_over_all_sources(operator: Operator) -> None:
+def test_a_limit_holds_over_all_sources(operator: Operator, empty_ledger: Ledger) -> None:
     bundle = make_bundle(
         operator,
         *(make_metric(f"m{n}", source=f"s{n}", epsilon="8", periodic=(9, 9, 9)) for n in range(9)),
     )
-    ledger = Ledger.open(None)
+    ledger = empty_ledger
     for number, metric in enumerate(bundle.metrics.values()):
         with ledger.transaction() as connection:
             answer = Answer(connection, metric, 0, 32 * CHARGE_UNIT)
@@ -203,10 +202,10 @@ def test_a_retry_sends_the_same_bytes_and_adds_nothing(
 
 
 def test_too_many_reports_drop_the_oldest(
-    operator: Operator, monkeypatch: pytest.MonkeyPatch
+    operator: Operator, empty_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundle = make_bundle(operator, make_metric(FRESH, epsilon="0.01", periodic=(1_000, 100, 1_000)))
-    metric, ledger = bundle.metrics[FRESH], Ledger.open(None)
+    metric, ledger = bundle.metrics[FRESH], empty_ledger
     monkeypatch.setattr("hubbub.outbox.MAX_OUTBOX_REPORTS", 5)
     for number in range(4):
         lives.record(ledger, metric, number)
@@ -225,10 +224,10 @@ def test_too_many_reports_drop_the_oldest(
 
 
 def test_too_many_bytes_drop_the_oldest(
-    operator: Operator, monkeypatch: pytest.MonkeyPatch
+    operator: Operator, empty_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundle = make_bundle(operator, make_metric(FRESH, epsilon="0.01", periodic=(1_000, 100, 1_000)))
-    metric, ledger = bundle.metrics[FRESH], Ledger.open(None)
+    metric, ledger = bundle.metrics[FRESH], empty_ledger
     monkeypatch.setattr("hubbub.outbox.MAX_OUTBOX_BYTES", 100)
     for number, size in enumerate((40, 40, 20, 20, 30, 60)):
         lives.record(ledger, metric, number, bytes(size))
@@ -252,10 +251,10 @@ def test_every_end_takes_a_report_off_the_account(bundle: hubbub.Bundle, tmp_pat
 
 
 def test_what_waits_a_season_longer_than_the_newest_is_dropped(
-    operator: Operator,
+    operator: Operator, empty_ledger: Ledger
 ) -> None:
     bundle = make_bundle(operator, make_metric(FRESH, epsilon="0.01", periodic=(1_000, 100, 1_000)))
-    metric, ledger = bundle.metrics[FRESH], Ledger.open(None)
+    metric, ledger = bundle.metrics[FRESH], empty_ledger
     # A round every 1,000 seconds.
     season = limits.MAX_OUTBOX_AGE // 1_000
     for number in (0, 1, season, season + 1, 2 * season):

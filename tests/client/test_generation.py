@@ -389,9 +389,9 @@ def test_a_record_is_two_syncs(operator: Operator, bundle: hubbub.Bundle, tmp_pa
         assert f"/{SIDECAR}>" in sidecar
 
 
-def test_a_ledger_in_memory_has_none(bundle: hubbub.Bundle, tmp_path: Path) -> None:
-    os.chdir(tmp_path)
-    ledger = Ledger.open(None)
-    lives.live(ledger, bundle)
-    ledger.close()
+def test_a_ledger_in_memory_has_none(
+    bundle: hubbub.Bundle, empty_ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lives.live(empty_ledger, bundle)
     assert list(tmp_path.iterdir()) == []

@@ -180,6 +180,34 @@ def test_guests_fork_three_hundred_times_while_sending(operator: Operator, tmp_p
     fork_while_sending(operator, tmp_path, forks=300, threads=32, turns=1)
 
 
+LOADS = """
+import sys, threading, time
+from hubbub import Client, forks
+from tests.devices import HASTY
+file, key, state = sys.argv[1:]
+class Watch:
+    def find_spec(self, name, *_):
+        if threading.current_thread().name == "hubbub":
+            print(name, "waits" if forks.forbidden()._is_owned() else "IS COPIED")
+sys.meta_path.insert(0, Watch())
+Client._source = HASTY
+with Client(file, operator_key=key, state_dir=state, budgets={"health": "8"}) as client:
+    client.metric("health.self_rated").record("good")
+    while client._ledger.outbox():
+        time.sleep(0.1)
+"""
+
+
+def test_a_fork_waits_for_what_the_upload_loads(operator: Operator, tmp_path: Path) -> None:
+    """A child of a fork in the midst of an import would wait for it for ever."""
+    collection = Collection(operator, tmp_path, ["health.self_rated"])
+    with collection.served():
+        printed = run(LOADS, collection.bundle_file, operator.key, collection.state)
+    modules = dict(line.split(maxsplit=1) for line in printed.splitlines())
+    assert "grpc" in modules
+    assert set(modules.values()) == {"waits"}
+
+
 # The end of a program.
 
 LOST = """

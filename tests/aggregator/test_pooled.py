@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import MEMOISED, Mechanism, MemoisedMechanism, MemoisedUnary, OptimisedUnary
 from hubbub.randomness import SYSTEM
+from hubbub_aggregator.estimation.comparison import Sample
+from hubbub_aggregator.estimation.differences import between
 from hubbub_aggregator.estimation.estimate import estimate
 from hubbub_aggregator.estimation.intervals import Target
 from hubbub_aggregator.estimation.pooled import Pool, pool, pooled_estimate, vary_together
@@ -273,3 +275,63 @@ def test_errors_over_thirty_rounds_are_those_of_many_crowds(share: float) -> Non
         np.sqrt(np.mean(errors**2))
         > 2.5 * estimate(OSUE.support, np.array([int(counts[0])]), n * rounds).std_error
     )
+
+
+# -- Differences between rounds -------------------------------------------------------------------
+
+
+def across(mechanism: MemoisedMechanism, history: tuple[int, int], pair: tuple[int, int]) -> float:
+    """The covariance of one value in a device's first report and another in its second."""
+    one, other = (
+        np.array([value in mechanism.supported(told[place]) for told in law])
+        for law in [history_law(mechanism, history)]
+        for place, value in enumerate(pair)
+    )
+    chances = np.array([float(p) for p in history_law(mechanism, history).values()])
+    return float(chances @ (one & other) - (chances @ one) * (chances @ other))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        memoised("memoised-optimised-unary", 3),
+        memoised("memoised-randomised-response", 4),
+        memoised("memoised-local-hashing", 4, cells=3),
+    ],
+    ids=lambda mechanism: mechanism.name,
+)
+def test_rounds_have_only_one_thing_in_common_that_makes_them_differ(
+    mechanism: MemoisedMechanism,
+) -> None:
+    """Two values of memoised randomised response; all else is positive, and left out."""
+    pairs = list(product(range(mechanism.k), range(mechanism.k)))
+    for history, pair in product(pairs, pairs):
+        told_apart = history[0] == history[1] and pair[0] != pair[1]
+        found = across(mechanism, history, pair)
+        if told_apart and mechanism.name == "memoised-randomised-response":
+            assert found < -1e-3
+        else:
+            assert found > -1e-12
+
+
+def test_a_difference_between_rounds_of_the_same_devices_is_as_unsure_as_is_said() -> None:
+    n, holders = 10**9, np.array([0.5, 0.3, 0.2, 0.0])
+    mechanism = memoised("memoised-randomised-response", 4)
+    p, q = map(float, mechanism.support)
+    rates = q + holders * (p - q)
+    tally = Tally(n, np.rint(n * rates).astype(np.int64))
+    sample = Sample(mechanism, tally)
+    true = sum(
+        share
+        * (
+            float(mechanism.support[own != 0]) * (1 - float(mechanism.support[own != 0]))
+            + float(mechanism.support[own != 1]) * (1 - float(mechanism.support[own != 1]))
+            - 2 * across(mechanism, (own, own), (0, 1))
+        )
+        for own, share in enumerate(holders)
+    )
+
+    found = between(sample, sample, np.array([0]), np.array([1]))
+
+    assert n * found.std_error**2 == pytest.approx(true / (p - q) ** 2, rel=1e-6)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * found.std_error, rel=1e-3)

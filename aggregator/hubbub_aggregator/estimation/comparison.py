@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms import Mechanism, Support
+from hubbub.mechanisms import Mechanism, MemoisedRandomisedResponse, Support
 from hubbub_aggregator.estimation.covariance import spread
 from hubbub_aggregator.estimation.estimate import estimated_variance
 from hubbub_aggregator.estimation.intervals import (
@@ -113,18 +113,41 @@ def compared_within(sample: Sample, values: tuple[Indices, Indices], target: Tar
 def compared_between(
     left: Sample, right: Sample, values: tuple[Indices, Indices], target: Target
 ) -> Compared:
-    """Two snapshots: variances add, and noise moves each share by its part of it."""
+    """Two snapshots: variances add, and noise moves each share by its part of it.
+
+    If the same memos answered both, what the noise has in common comes off again, and the
+    difference is surer than is said; or where that is negative, less sure, which is added.
+    """
     sides = _side(left, values[0]), _side(right, values[1])
     noise = [side.spread("respondents") ** 2 for side in sides]
     part = noise[0] / (noise[0] + noise[1])
     one, other = (share_variance(side.support, side.counts, side.n, target) for side in sides)
+    common = _in_common(left.mechanism, right.mechanism, sides, values[0] != values[1])
+    spreads = [side.spread(target) for side in sides]
     return Compared(
         *sides,
-        std_error=np.hypot(sides[0].spread(target), sides[1].spread(target)),
+        std_error=np.sqrt(spreads[0] ** 2 + spreads[1] ** 2 - 2 * common),
         variance=Variance(
-            one.at + other.at,
+            one.at + other.at - 2 * common,
             one.slope * part - other.slope * (1 - part),
             one.curvature * part**2 + other.curvature * (1 - part) ** 2,
         ),
-        correlation=np.zeros(len(part)),
+        correlation=common / (spreads[0] * spreads[1]),
     )
+
+
+def _in_common(
+    left: Mechanism, right: Mechanism, sides: tuple[Side, Side], differ: NDArray[np.bool_]
+) -> Floats:
+    """The covariance of two rounds' estimates of different values, if it is below 0: at most 0.
+
+    That is so for memoised randomised response alone: a row is one value, and so not the other.
+    As in `pooled`, every device in the smaller round is taken for one in both; two metrics with
+    the same thresholds are taken for one.
+    """
+    if left != right or not isinstance(left, MemoisedRandomisedResponse):
+        return np.zeros(len(differ))
+    p, q = map(float, left.permanent.support)
+    holders = np.clip(sides[0].shares + sides[1].shares, 0, 1)
+    both = (q * q + holders * (p * q - q * q)) / (p - q) ** 2
+    return np.where(differ, -both / max(side.n for side in sides), 0.0)

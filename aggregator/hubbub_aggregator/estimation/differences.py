@@ -1,8 +1,9 @@
 """Differences between two shares: of two values, two rounds, or two metrics.
 
 Two values of one snapshot are in the same reports, and their estimates vary together; two
-snapshots are of reports that were randomised afresh, and what they vary by adds. For a
-population they are two independent samples of it, also where the same devices answered.
+snapshots are of reports that were randomised afresh, and what they vary by adds, or of memos
+that have a little in common: see `comparison`. For a population they are two independent
+samples of it, also where the same devices answered.
 
     interval       the score interval, as for one share, with the variance of the difference
                    where the shares are moved towards it as noise would move them

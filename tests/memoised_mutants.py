@@ -144,7 +144,7 @@ MEMOISED_CHANGES = {
         ("carried-of-the-chain", "carried", "Support(own, (own", "Support(own, 0 * (own"),
         ("ratio-of-the-row", "ratio", "return self.chain.ratio", "return self.row_ratio"),
         ("cells-not-prime", "memoised-refusals", "not is_prime(self.cells)", "self.cells < 2"),
-        ("list-without-end", "memoised-refusals", "if self.seeds > MAX_SEEDS", "if False"),
+        ("list-without-end", "memoised-refusals", "if self.reports > MAX_CELLS", "if False"),
         (
             "values-without-a-point",
             "memoised-refusals",

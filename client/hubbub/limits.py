@@ -17,7 +17,7 @@ MAX_VALUES: Final = 65_536
 # A label is read by people: on a chart's axis, in a statement. So is a text of an open domain.
 MAX_LABEL_BYTES: Final = 256
 # Counts are kept for every cell, 8 bytes each: of the points of a projective space, which may
-# be more than the values, 2 MiB.
+# be more than the values, or of every hash of a public list, 2 MiB.
 MAX_CELLS: Final = 1 << 18
 # No ε that a report may cost gains from more than about e^8 + 1.
 MAX_BUCKETS: Final = 1 << 12

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hubbub.exact import Epsilon
-from hubbub.limits import MAX_CHARGE_PER_SOURCE, MAX_MEMO_BYTES, MAX_VALUES
+from hubbub.limits import MAX_CELLS, MAX_CHARGE_PER_SOURCE, MAX_MEMO_BYTES, MAX_VALUES
 from hubbub.mechanisms import MECHANISMS, MEMOISED, MemoisedLocalHashing, MemoisedMechanism
 from hubbub.mechanisms.primes import is_prime
 from hubbub_aggregator.planning.choice import ANY, Aim, NothingFits, best, size_of, variance_at
@@ -136,7 +136,6 @@ def test_a_memo_that_would_be_too_large_is_not_chosen() -> None:
             Memo(TWO, 4),
             "6 rows, one for each value, are more than cells = 4; ε∞ may be at most",
         ),
-        (HASHING, MAX_VALUES, Memo(TWO), "no list of hashes is long enough for 65,536 values"),
     ],
 )
 def test_what_is_too_dear_is_refused_with_what_would_do(
@@ -147,9 +146,11 @@ def test_what_is_too_dear_is_refused_with_what_would_do(
     assert str(refusal.value).startswith(says)
 
 
-def test_no_memo_at_all() -> None:
-    with pytest.raises(NoMemo, match="no list of hashes"):
-        ranked_memoised(MAX_VALUES, ONE, Memo(TWO))
+def test_hashing_has_room_for_every_domain() -> None:
+    for memo in (Memo(TWO), Memo(Epsilon.parse("8")), Memo(TWO, 2)):
+        (only,) = ranked_memoised(MAX_VALUES, ONE, memo)
+        assert isinstance(only, MemoisedLocalHashing)
+        assert only.reports <= MAX_CELLS
     with pytest.raises(NothingFits, match="every mechanism's payload has at least 2 bytes"):
         ranked_memoised(300, ONE, Memo(TWO), Aim(max_bytes=1))
 

@@ -208,7 +208,6 @@ def test_epsilon_is_decimal_text_and_may_be_a_logarithm() -> None:
         ({"permanent": "2", "join": "2", "rounds": "8"}, "--join and --permanent are two schedule"),
         ({"cells": "2"}, "--cells goes with --permanent"),
         ({"permanent": "2", "cells": "1"}, "--cells is at least 2, not 1"),
-        ({"permanent": "2", "values": "65536"}, "--permanent: no list of hashes is long enough"),
         ({"permanent": "2", "max_bytes": "1", "values": "300"}, "--max-bytes: every mechanism's"),
     ],
 )

@@ -153,8 +153,9 @@ def _protected(proof: dict[str, Any]) -> str:
     """What exactly the proof of a memoised metric is about, and what it is not: a paragraph."""
     row, change, linked = proof["epsilon_permanent"], proof["change_noticed"], proof["linked"]
     hashed = (
-        f" Values are hashed into the rows, and those that share one look alike. Every report "
-        f"names the device's hash: {proof['identifying_bits']:.1f} bits that mark it."
+        f" Values are hashed into the rows, and those that share one look alike: it is rows that "
+        f"have to change, and come back, in the same rounds. Every report names the device's hash, "
+        f"and so which values share a row: {proof['identifying_bits']:.1f} bits that mark it."
         if proof["identifying_bits"]
         else ""
     )

@@ -21,7 +21,7 @@ from hubbub_aggregator.commands.options import (
 from hubbub_aggregator.commands.output import print_json
 from hubbub_aggregator.commands.plan_text import plan_text
 from hubbub_aggregator.planning.choice import Aim, NothingFits, chosen
-from hubbub_aggregator.planning.memoised import Memo, NoMemo
+from hubbub_aggregator.planning.memoised import Memo
 from hubbub_aggregator.planning.planner import Curator, Memory, Plan, Prospect
 from hubbub_aggregator.planning.planner import plan as make_plan
 from hubbub_aggregator.planning.series import Series
@@ -89,8 +89,6 @@ def plan(
         )
     except NothingFits as error:
         raise CommandError(f"--max-bytes: {error}; allow more bytes") from None
-    except NoMemo as error:
-        raise CommandError(f"--permanent: {error}") from None
     if output is FormatOfOne.JSON:
         print_json(as_report(made))
     else:

@@ -56,12 +56,10 @@ class Memo:
 
 
 class NoMemo(Exception):
-    """No mechanism that may be chosen has a memo that is small enough."""
+    """The named mechanism has no memo that is small enough; local hashing always has one."""
 
     def __init__(self, name: str, k: int, memo: Memo) -> None:
-        if name == _HASHING:
-            reason = f"no list of hashes is long enough for {k:,} values; ask about fewer"
-        elif k > memo.rows:
+        if k > memo.rows:
             reason = (
                 f"{k:,} rows, one for each value, {memo.shortage(k)}; ε∞ may be at most "
                 f"{charge_text(MAX_CHARGE_PER_SOURCE // k)} for so many, or {_HASHING} hashes the "
@@ -102,7 +100,8 @@ def ranked_memoised(
 ) -> list[MemoisedMechanism]:
     """Every mechanism that fits, each at its best for the aim, the most accurate first.
 
-    Of two with the same law the simpler comes first. Arguments and errors as for `best_memoised`.
+    Of two with the same law the simpler comes first. Arguments as for `best_memoised`. Raises
+    NothingFits: but for the size of payloads, two cells are within every memo's means.
     """
     found: list[MemoisedMechanism] = []
     too_large: list[int] = []
@@ -115,9 +114,6 @@ def ranked_memoised(
             pass
     if too_large and not found:
         raise NothingFits(list(MEMOISED), aim.max_bytes or 0, min(too_large))
-    if not found:
-        # Hashing needs the fewest rows.
-        raise NoMemo(_HASHING, k, memo)
     return by_variance(found, aim.share)
 
 

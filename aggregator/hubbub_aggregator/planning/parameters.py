@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from hubbub.exact import Epsilon
 from hubbub.limits import MAX_BUCKETS, MAX_CELLS, MAX_VALUES
 from hubbub.mechanisms.local_hashing import LISTED_PRIME, OPEN_PRIME
-from hubbub.mechanisms.memoised_hashing import MAX_SEEDS
 from hubbub.mechanisms.primes import is_prime
 from hubbub.mechanisms.projective_space import points
 
@@ -119,14 +118,14 @@ def _memoised_local_hashing(k: int, gain: float) -> Choices:
 
     Two values share a cell under one hash in so many, exactly.
     """
-    cells = np.array([n for n in range(2, isqrt(MAX_SEEDS) + 1) if _can_be_hashed(k, n)], float)
+    cells = np.array([n for n in range(2, isqrt(MAX_CELLS)) if _can_be_hashed(k, n)], float)
     return Choices(cells[:, None], 1 / cells, (cells - 1) * gain / (cells * (cells + gain)))
 
 
 def _can_be_hashed(k: int, cells: int) -> bool:
     return is_prime(cells) and any(
-        cells**dimensions <= MAX_SEEDS and points(cells, dimensions) >= k
-        for dimensions in range(2, MAX_SEEDS.bit_length())
+        cells ** (dimensions + 1) <= MAX_CELLS and points(cells, dimensions) >= k
+        for dimensions in range(2, MAX_CELLS.bit_length())
     )
 
 

@@ -142,7 +142,7 @@ def plan(
     For an open domain `values` is the number of candidates that will be asked about, and local
     hashing the only prospect; its reports have 24 bytes there, whatever is said here.
     `level` and `wanted`, a half-width, are in (0, 1). A memo costs more than ε a row. Raises
-    NothingFits or NoMemo.
+    NothingFits.
     """
     reports = series.reports(devices)
     figures = _Figures(epsilon, reports, aim.share, level, wanted, series)

@@ -10,13 +10,16 @@ that is their product with the vector. Of the g^t hashes exactly one in g puts t
 the same cell: so a report supports another value with probability 1/g exactly, and an estimate
 has no error that more devices do not mend, as it would with a list drawn by chance (Cormode,
 Maddock and Maple, VLDB 2021). A device's reports all name its hash: log2 g^t bits that are the
-same in each.
+same in each. What is protected is between histories whose *cells* change and come back alike under
+it, not whose values do: (a, b) and (a, c) change in the same round, and yet under some hashes
+only one of them changes its cell.
 """
 
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from hubbub.exact import Epsilon
+from hubbub.limits import MAX_CELLS
 from hubbub.mechanisms import big_endian, projective_space
 from hubbub.mechanisms.base import Support
 from hubbub.mechanisms.coin import SHIPPED, Resolution
@@ -25,9 +28,6 @@ from hubbub.mechanisms.memoised_response import MemoisedRandomisedResponse
 from hubbub.mechanisms.primes import is_prime
 from hubbub.mechanisms.randomised_response import RandomisedResponse
 from hubbub.randomness import Source
-
-# g^t: a list as long as this names a device among a crowd of 65,536, and its counts take 4 MiB.
-MAX_SEEDS: Final = 1 << 16
 
 
 class MemoisedLocalHashing(NamedTuple):
@@ -97,12 +97,12 @@ class MemoisedLocalHashing(NamedTuple):
     @property
     def ratio(self) -> Fraction:
         # First what makes the rest small enough to reckon with.
-        if not (2 <= self.dimensions <= MAX_SEEDS.bit_length() and self.cells <= MAX_SEEDS):
+        if not (2 <= self.dimensions < MAX_CELLS.bit_length() and self.cells <= MAX_CELLS):
             raise ValueError(f"there are no {self.dimensions} dimensions over {self.cells}")
         if not is_prime(self.cells):
             raise ValueError(f"the number of cells, {self.cells}, is not a prime")
-        if self.seeds > MAX_SEEDS:
-            raise ValueError(f"a list of {self.seeds:,} hashes is too long")
+        if self.reports > MAX_CELLS:
+            raise ValueError(f"a list of {self.seeds:,} hashes is too long to count by")
         if self.k > projective_space.points(self.cells, self.dimensions):
             raise ValueError(f"{self.seeds:,} hashes are too few for {self.k} values")
         require_memo(self)

@@ -122,7 +122,9 @@ ENGLISH: Final[Mapping[str, str]] = MappingProxyType(
         "your answer. Two histories whose answers change, and come back to an earlier one, in the "
         "same rounds are told apart by a factor of at most e^(d × {permanent}), where d is how "
         "many of the cells were met.",
-        "memo.hashed": "Answers are hashed into the cells: those that share one look alike.",
+        "memo.hashed": "Answers are hashed into the cells, and those that share one look alike. So "
+        "it is cells that have to change, and come back, in the same rounds; and whoever reads "
+        "your reports can tell which answers share one.",
         "label.not-protected": "Not protected",
         "memo.change": "That an answer changed, when, and whether it came back. Whoever compares "
         "the first half of {rounds} reports with the second is right {change_noticed_percent} % of "

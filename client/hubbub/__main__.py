@@ -182,11 +182,11 @@ def _switch(options: argparse.Namespace) -> int:
     words, (switch, _) = _words(options), _SWITCHES[options.command]
     # Where there is no ledger none is made: the directory may be a slip of the pen.
     before = _read(options.state_dir)
+    unless = Switch.OPTED_OUT if options.command in ("pause", "resume") else None
     with closing(Ledger.open(options.state_dir)) as ledger:
-        if options.command in ("pause", "resume") and ledger.switch() is Switch.OPTED_OUT:
+        if ledger.set_switch(switch, int(time.time()), unless=unless) is unless:
             print(words("done.still-opted-out", command=command("opt-in DIR")))
             return 0
-        ledger.set_switch(switch, int(time.time()))
     print(words(f"done.{options.command}"))
     if switch is Switch.OPTED_OUT:
         print(words("done.deleted", **_deleted(before)))

@@ -163,13 +163,17 @@ class Client:
     def pause(self) -> bool:
         """Record and send nothing until `resume`, over restarts too. What waits goes on waiting.
 
+        Somebody who has opted out stays out.
         Returns whether that is in force: not if the state could not be written.
         """
-        return self.switch is Switch.OPTED_OUT or self._set_switch(Switch.PAUSED)
+        return self._set_switch(Switch.PAUSED, unless=Switch.OPTED_OUT)
 
     def resume(self) -> bool:
-        """End a pause. Somebody who has opted out stays out."""
-        return self.switch is not Switch.PAUSED or self._set_switch(Switch.ON)
+        """End a pause. Somebody who has opted out stays out.
+
+        Returns whether that is in force: not if the state could not be written.
+        """
+        return self._set_switch(Switch.ON, unless=Switch.OPTED_OUT)
 
     def opt_out(self) -> bool:
         """Record and send nothing until `opt_in`, over restarts too; delete what was said.
@@ -183,11 +187,11 @@ class Client:
         """End opting out. No budget comes back, and a new memo is charged in full."""
         return self._set_switch(Switch.ON)
 
-    def _set_switch(self, switch: Switch) -> bool:
+    def _set_switch(self, switch: Switch, *, unless: Switch | None = None) -> bool:
         try:
             if self._closed:
                 return False
-            self._ledger.set_switch(switch, int(self._clock()))
+            switch = self._ledger.set_switch(switch, int(self._clock()), unless=unless)
         except Exception as error:
             log.warning("the owner's choice could not be stored: %s", type(error).__name__)
             return False

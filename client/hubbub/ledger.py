@@ -19,6 +19,7 @@ from hubbub.rows import (
     KEY,
     OUTBOX,
     BundleRecord,
+    Choice,
     Departure,
     Enrolment,
     Entry,
@@ -176,7 +177,7 @@ class Ledger:
         sent. A retry to the same destination notes nothing new.
         """
         with self.transaction() as connection:
-            if _switch(connection) is not Switch.ON:
+            if _choice(connection).switch is not Switch.ON:
                 return None
             for kept in rows.entries(connection, f"WHERE {KEY} AND {OUTBOX}", entry[:3]):
                 same_key = (*entry[:3], key_id)
@@ -214,20 +215,29 @@ class Ledger:
 
     def switch(self) -> Switch:
         """What the owner has chosen."""
-        return self._read(_switch)
+        return self.choice().switch
 
-    def set_switch(self, switch: Switch, now: int) -> None:
+    def choice(self) -> Choice:
+        """What the owner has chosen, and when."""
+        return self._read(_choice)
+
+    def set_switch(self, switch: Switch, now: int, *, unless: Switch | None = None) -> Switch:
         """Keep the owner's choice; it holds at once, for every process. `now`: seconds UTC.
 
-        Opting out withdraws. Choosing what is chosen already changes nothing else.
+        Where `unless` is chosen, that stays. Opting out withdraws. Choosing what is chosen
+        already changes nothing else. Returns what is chosen then.
         """
         with self.transaction() as connection:
-            if _switch(connection) is not switch:
+            before = _choice(connection).switch
+            if before is unless:
+                return before
+            if before is not switch:
                 rows.overwrite(connection, "owner", {"switch": switch, "changed_at": now})
             if switch is Switch.OPTED_OUT:
                 outbox.withdraw(connection)
         if switch is Switch.OPTED_OUT:
             self._forget()
+        return switch
 
     def refreshed_at(self) -> int:
         """When a newer bundle was last asked for, or the first was taken; seconds UTC."""
@@ -323,9 +333,9 @@ def _refreshed_at(connection: sqlite3.Connection) -> int:
     return int(asked_at)
 
 
-def _switch(connection: sqlite3.Connection) -> Switch:
-    (switch,) = connection.execute("SELECT switch FROM owner").fetchone()
-    return Switch(switch)
+def _choice(connection: sqlite3.Connection) -> Choice:
+    switch, chosen_at = connection.execute("SELECT switch, changed_at FROM owner").fetchone()
+    return Choice(Switch(switch), chosen_at)
 
 
 def _require_announced(path: str) -> None:

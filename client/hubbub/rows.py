@@ -40,6 +40,14 @@ class Switch(IntEnum):
     """Nothing is recorded or sent; what was said is deleted, what was spent is not."""
 
 
+class Choice(NamedTuple):
+    """What the owner chose last."""
+
+    switch: Switch
+    chosen_at: int
+    """Seconds UTC; 0: never, so it is on."""
+
+
 class Entry(NamedTuple):
     """A charge, the answered round and the outbox in one, so that no crash separates them.
 

@@ -127,6 +127,18 @@ def test_the_owner_s_choice_holds_at_once_in_every_process(
     ledger.close()
 
 
+def test_who_has_opted_out_stays_out(empty_ledger: Ledger) -> None:
+    assert empty_ledger.choice() == (Switch.ON, 0)
+    empty_ledger.set_switch(Switch.OPTED_OUT, 1_000)
+    for number, switch in enumerate(Switch):
+        chosen = empty_ledger.set_switch(switch, 2_000 + number, unless=Switch.OPTED_OUT)
+        assert chosen is Switch.OPTED_OUT
+        assert empty_ledger.choice() == (Switch.OPTED_OUT, 1_000)
+    assert empty_ledger.set_switch(Switch.ON, 3_000) is Switch.ON
+    assert empty_ledger.set_switch(Switch.PAUSED, 4_000, unless=Switch.OPTED_OUT) is Switch.PAUSED
+    assert empty_ledger.choice() == (Switch.PAUSED, 4_000)
+
+
 def test_opting_out_deletes_what_was_said_and_no_charge(
     ledger: Ledger, bundle: hubbub.Bundle
 ) -> None:

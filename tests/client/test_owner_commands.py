@@ -128,7 +128,7 @@ def test_pause_and_resume(run: Run, bundle: Bundle, state: Path) -> None:
         assert run("pause", state) == (0, ENGLISH["done.pause"] + "\n", "")
         assert switch(state) is Switch.PAUSED
     assert record(bundle, state) is Outcome.PAUSED
-    assert "Collection  Paused: " in run("show", state).out
+    assert "Collection  Paused since " in run("show", state).out
     for _ in range(2):
         assert run("resume", state) == (0, ENGLISH["done.resume"] + "\n", "")
         assert switch(state) is Switch.ON

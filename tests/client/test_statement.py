@@ -190,11 +190,12 @@ def test_what_is_told_after_opting_out_and_in_again(operator: Operator) -> None:
     owned.days(0, 5)
     before = owned.client.statement()
     owned.client.pause()
-    assert owned.client.statement().collection == "paused"
-    assert "Collection  Paused: nothing is recorded or sent." in owned.client.statement().text()
+    paused = owned.client.statement()
+    assert (paused.collection, paused.chosen_at) == ("paused", paused.as_of)
+    assert f"Collection  Paused since {iso(paused.as_of)}: nothing is recorded" in paused.text()
     owned.client.opt_out()
     out = owned.client.statement()
-    assert "Collection  Off, since you opted out: nothing is recorded" in out.text()
+    assert f"Collection  Off since {iso(out.as_of)}, when you opted out: nothing" in out.text()
     assert out.total == before.total
     for was, metric in zip(before.metrics, out.metrics, strict=True):
         assert {report.payload for report in metric.reports} <= {None}

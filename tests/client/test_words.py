@@ -40,8 +40,10 @@ def pages(operator: Operator) -> list[Statement]:
         poor = client.statement()
     return [
         month,
-        month._replace(collection="paused", metrics=tuple(map(_eventful, month.metrics))),
-        month._replace(collection="opted-out", metrics=(), bundles=()),
+        month._replace(
+            collection="paused", chosen_at=month.as_of, metrics=tuple(map(_eventful, month.metrics))
+        ),
+        month._replace(collection="opted-out", chosen_at=month.as_of, metrics=(), bundles=()),
         month._replace(bundles=tuple(b._replace(fetched=True) for b in month.bundles)),
         month._replace(bundles=tuple(b._replace(adopted_at=None) for b in month.bundles)),
         more,

@@ -26,7 +26,9 @@ class Statement(NamedTuple):
 
     as_of: datetime
     collection: str
-    """on, paused or opted-out."""
+    """on, paused or opted-out…"""
+    chosen_at: datetime | None
+    """…since the owner chose so; None: always."""
     total: Total
     budgets: tuple[Budget, ...]
     metrics: tuple[Asked, ...]
@@ -50,9 +52,11 @@ class Statement(NamedTuple):
 def statement(ledger: Ledger, *, now: float) -> Statement:
     """What a ledger says; `now`: seconds UTC, for telling the next rounds. Raises StateError."""
     accounts, records = _Accounts(ledger.budgets(), ledger.accounts()), ledger.bundles()
+    switch, chosen_at = ledger.choice()
     return Statement(
         as_of=moment(int(now)),
-        collection=ledger.switch().name.lower().replace("_", "-"),
+        collection=switch.name.lower().replace("_", "-"),
+        chosen_at=moment(chosen_at) if chosen_at else None,
         total=accounts.total(),
         budgets=tuple(map(accounts.budget, accounts.sources)),
         metrics=_metrics(ledger, records, accounts, now),

@@ -60,7 +60,10 @@ def _summary(statement: "Statement", words: Words) -> Rows:
     if _has_memo(statement):
         meaning = f"{meaning} {words('meaning.memo')}"
     reports = [report for metric in statement.metrics for report in metric.reports]
-    yield words("label.collection"), words(f"collection.{statement.collection}")
+    yield (
+        words("label.collection"),
+        words(f"collection.{statement.collection}", chosen_at=statement.chosen_at),
+    )
     yield words("label.questions"), questions if asked else words("questions.none")
     yield words("label.reports"), counted(words, reports)
     yield words("label.spent"), words("spent.device", **total._asdict())

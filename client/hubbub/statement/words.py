@@ -25,9 +25,10 @@ ENGLISH: Final[Mapping[str, str]] = MappingProxyType(
         "label.spent": "Spent",
         "label.meaning": "Meaning",
         "collection.on": "On. How to pause it, or to opt out, stands at the end.",
-        "collection.paused": "Paused: nothing is recorded or sent. What waits goes on waiting.",
-        "collection.opted-out": "Off, since you opted out: nothing is recorded or sent. What was "
-        "said is deleted; the account of what was spent is not.",
+        "collection.paused": "Paused since {chosen_at}: nothing is recorded or sent. What waits "
+        "goes on waiting.",
+        "collection.opted-out": "Off since {chosen_at}, when you opted out: nothing is recorded or "
+        "sent. What was said is deleted; the account of what was spent is not.",
         "questions": "{count}, asked by {operators}",
         "questions.none": "None so far.",
         "spent.device": "ε {spent}, of {allowed} that this app allows, and of {most} that no "

@@ -1,8 +1,9 @@
 """A device whose owner wants to know: it has been asked in every way there is, for a month."""
 
 import random
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, Self
 
 from hubbub import Bundle, Client
 from hubbub.mechanisms import MEMOISED
@@ -117,6 +118,12 @@ class Owned:
         )
         self._handles = {name: self.client.metric(name) for name in bundle.metrics}
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+
     def days(self, first: int, last: int, *, timeout: float = 5.0) -> None:
         """Answer everything that is asked on some days, at noon, and send what is due."""
         for day in range(first, last):
@@ -126,10 +133,11 @@ class Owned:
             self.client.flush(timeout)
 
 
-def month(operator: Operator, *names: str) -> Owned:
+@contextmanager
+def month(operator: Operator, *names: str) -> Generator[Owned]:
     """A device that answered for most of a month; the same in every run, but for keys."""
-    owned = Owned(make(operator, *names))
-    owned.days(0, 6)
-    owned.receiver.answers[:] = [Refused("ROUND_CLOSED"), [NOT_OPENED]]
-    owned.days(6, 24)
-    return owned
+    with Owned(make(operator, *names)) as owned:
+        owned.days(0, 6)
+        owned.receiver.answers[:] = [Refused("ROUND_CLOSED"), [NOT_OPENED]]
+        owned.days(6, 24)
+        yield owned

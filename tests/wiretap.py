@@ -8,7 +8,8 @@ their sizes.
 import asyncio
 import ssl
 import threading
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -97,18 +98,24 @@ class Wiretap:
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = Connection()
         self.connections.append(connection)
-        answers, requests = await asyncio.open_connection(
-            self._host, int(self._port), ssl=self._inside
-        )
-        try:
-            await asyncio.gather(
-                _pass(reader, requests, connection.up), _pass(answers, writer, connection.down)
+        async with _ended(writer):
+            answers, requests = await asyncio.open_connection(
+                self._host, int(self._port), ssl=self._inside
             )
-        finally:
-            for side in (requests, writer):
-                side.transport.abort()
-                with suppress(OSError):
-                    await side.wait_closed()
+            async with _ended(requests):
+                await asyncio.gather(
+                    _pass(reader, requests, connection.up), _pass(answers, writer, connection.down)
+                )
+
+
+@asynccontextmanager
+async def _ended(writer: asyncio.StreamWriter) -> AsyncGenerator[None]:
+    try:
+        yield
+    finally:
+        writer.transport.abort()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 async def _pass(

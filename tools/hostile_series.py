@@ -148,9 +148,9 @@ def _no_mechanisms() -> Iterator[Refused]:
 
     for cells in (0, 1, 4, 9, 15):
         yield hashed("not a prime", cells, 3)
-    for dimensions in (0, 1, 18, huge):
+    for dimensions in (0, 1, 19, huge):
         yield hashed("dimensions", 3, dimensions)
-    for cells, dimensions in ((2, 17), (3, 11), (13, 5)):
+    for cells, dimensions in ((2, 18), (3, 11), (13, 5)):
         yield hashed("too long", cells, dimensions)
     yield hashed("too few", 2, 2)
     endless = memoised_metric(MemoisedLocalHashing.of(4, most, most, huge, huge))

@@ -24,7 +24,8 @@ _END: Final = "<!-- end of the sample -->\n"
 def sample(operator: Operator) -> str:
     """The page, as Markdown."""
     names = (owners.ONCE, owners.SAMPLED, owners.MEMO["memoised-local-hashing"])
-    facts = owners.month(operator, *names).client.statement()
+    with owners.month(operator, *names) as owned:
+        facts = owned.client.statement()
     text = facts.text(newest=2)
     for count, number in enumerate(_new_in_every_run(facts)):
         made_up = hashlib.sha256(str(count).encode()).hexdigest()

@@ -117,8 +117,9 @@ def add_certificates(folder: Path, hosts: Sequence[str], *, now: float) -> None:
     ):
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = (
-            _certificate(f"Hubbub {name}", issuer, key.public_key(), now, _CERTIFICATE_DAYS)
+            _certificate(f"Hubbub {name}", issuer, key, authority, now=now, days=_CERTIFICATE_DAYS)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_key_usage(digital_signature=True), critical=True)
             .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         )
         if sans:
@@ -235,24 +236,50 @@ def _general_names(hosts: Iterable[str]) -> list[x509.GeneralName]:
 def _authority_certificate(key: ec.EllipticCurvePrivateKey, now: float) -> bytes:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Hubbub private CA")])
     certificate = (
-        _certificate("Hubbub private CA", subject, key.public_key(), now, _CA_DAYS)
+        _certificate("Hubbub private CA", subject, key, key, now=now, days=_CA_DAYS)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(key_cert_sign=True), critical=True)
         .sign(key, hashes.SHA256())
     )
     return certificate.public_bytes(Encoding.PEM)
 
 
 def _certificate(
-    name: str, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: float, days: int
+    name: str,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    authority: ec.EllipticCurvePrivateKey,
+    *,
+    now: float,
+    days: int,
 ) -> x509.CertificateBuilder:
+    """What all certificates have. Strict readers (RFC 5280) ask for both keys' identifiers."""
+    own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key())
     begins = datetime.datetime.fromtimestamp(now, datetime.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
         .issuer_name(issuer)
-        .public_key(key)
+        .public_key(key.public_key())
+        .add_extension(own, critical=False)
+        .add_extension(signer, critical=False)
         .serial_number(x509.random_serial_number())
         # Devices whose clock is a little behind must not find it "not yet valid".
         .not_valid_before(begins - datetime.timedelta(days=1))
         .not_valid_after(begins + datetime.timedelta(days=days))
+    )
+
+
+def _key_usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=digital_signature,
+        key_cert_sign=key_cert_sign,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
     )

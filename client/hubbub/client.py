@@ -75,6 +75,8 @@ class Client:
         self._lock = threading.RLock()
         self._counts = dict.fromkeys(Outcome, 0)
         self._closed = False
+        # Whether this process may have what waits from its parent, and no thread to send it.
+        self._inherited = False
         forks.watch(self, self._lock, Client._after_fork)
         self._ledger = Ledger.open(None if state_dir is None else fsdecode(state_dir))
         try:
@@ -304,13 +306,15 @@ class Client:
         except Exception:
             # Whatever it was, its text might quote what it choked on.
             outcome = Outcome.NOT_STORED
-        if outcome:
+        if outcome or self._inherited:
+            self._inherited = False
             self._wake()
         self._count(outcome)
         return outcome
 
     def _after_fork(self) -> None:
-        """Nothing: the child counts on from what its parent had."""
+        """The child counts on from what its parent had, and starts no thread by itself."""
+        self._inherited = True
 
     def _wake(self) -> None:
         # A simulated crowd has no use for a thread in each of its devices.

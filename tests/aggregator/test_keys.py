@@ -1,10 +1,12 @@
 """The keys folder: what is in it, who may read it, and that nothing is overwritten."""
 
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
 from hubbub.sealing import context, overhead, seal
 from hubbub_aggregator.keys import (
@@ -114,6 +116,16 @@ def test_a_host_that_no_certificate_can_name_is_refused(tmp_path: Path, host: st
     with pytest.raises(KeysError, match="neither a host name nor an IP address"):
         create_keys(tmp_path / "keys", [host], hybrid=False, now=NOW)
     assert not (tmp_path / "keys").exists()
+
+
+def test_strict_readers_take_the_certificates(keys: Path) -> None:
+    """As Python 3.13's `ssl` is, and web browsers."""
+    store = Store([read_certificate(keys / "ca.crt")])
+    builder = PolicyBuilder().store(store).time(datetime.fromtimestamp(NOW, UTC))
+    server = builder.build_server_verifier(x509.DNSName("collect.example.com"))
+    assert len(server.verify(read_certificate(keys / "server.crt"), [])) == 2
+    with pytest.raises(VerificationError):
+        server.verify(read_certificate(keys / "client.crt"), [])
 
 
 @pytest.mark.parametrize("name", ["operator.pub", "operator.key", "server.crt", "ca.key"])

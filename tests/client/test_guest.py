@@ -208,6 +208,36 @@ def test_a_fork_waits_for_what_the_upload_loads(operator: Operator, tmp_path: Pa
     assert set(modules.values()) == {"waits"}
 
 
+INHERITS = """
+import os, sys, time, warnings
+from hubbub import Client
+# That it forks beside threads, as it is meant to.
+warnings.simplefilter("ignore", DeprecationWarning)
+file, key, state = sys.argv[1:]
+client = Client(file, operator_key=key, state_dir=state, budgets={"health": "0.001"})
+print(client.metric("m").record("good").name, flush=True)
+child = os.fork()
+if child:
+    client.close()
+    os.waitpid(child, 0)
+else:
+    print(client.metric("n").record("good").name, flush=True)
+    while client._ledger.outbox():
+        time.sleep(0.05)
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_sends_what_its_parent_left(operator: Operator, tmp_path: Path) -> None:
+    """Even if it can store nothing more: a worker of a prefork server."""
+    collection = Collection(operator, tmp_path, ["m", "n"])
+    with collection.served():
+        printed = run(INHERITS, collection.bundle_file, operator.key, collection.state)
+    assert printed.split() == ["STORED", "BUDGET_SPENT"]
+    assert [entry.status for entry in entries(collection.state)] == [Status.COUNTED]
+
+
 # The end of a program.
 
 LOST = """

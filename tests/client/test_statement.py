@@ -1,11 +1,14 @@
 """The owner's view: complete, in words, and equal to what was sent."""
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hubbub import Bundle
 from hubbub.ledger import Ledger
 from hubbub.limits import MAX_OUTBOX_REPORTS
 from hubbub.rows import Status
@@ -21,11 +24,21 @@ from tests.statements import about, row, section, told
 NAME = "health.self_rated"
 DAY = 86_400
 
+Own = Callable[[Bundle], owners.Owned]
+
 
 @pytest.fixture(scope="module")
-def month(operator: Operator) -> owners.Owned:
+def month(operator: Operator) -> Iterator[owners.Owned]:
     """A device that was asked in every way, and lost nothing."""
-    return owners.month(operator)
+    with owners.month(operator) as owned:
+        yield owned
+
+
+@pytest.fixture
+def own() -> Iterator[Own]:
+    """A device of one's own: its bundle."""
+    with ExitStack() as devices:
+        yield lambda bundle: devices.enter_context(owners.Owned(bundle))
 
 
 # What there was.
@@ -91,10 +104,10 @@ def test_what_became_of_every_report(operator: Operator, tmp_path: Path) -> None
     assert row(text, NAME, "Spent") == "ε 2.5; its source has 5.5 left"
 
 
-def test_what_was_dropped(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_dropped(operator: Operator, own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_OUTBOX_REPORTS > 2
     monkeypatch.setattr("hubbub.outbox.MAX_OUTBOX_REPORTS", 2)
-    owned = owners.Owned(owners.make(operator, FRESH))
+    owned = own(owners.make(operator, FRESH))
     owned.receiver.answers = list(unreachable().answers)
     owned.days(0, 5, timeout=0.01)
     reports = about(owned.client.statement(), FRESH).reports
@@ -153,10 +166,10 @@ def test_every_byte_that_was_received_is_shown(operator: Operator, tmp_path: Pat
     assert shown == set(receiver.submissions)
 
 
-def test_a_report_that_left_twice(operator: Operator, tmp_path: Path) -> None:
+def test_a_report_that_left_twice(operator: Operator, own: Own, tmp_path: Path) -> None:
     """Sealed anew when its key was withdrawn: the same report, and both are told."""
     other = Operator.create(tmp_path / "other")
-    owned = owners.Owned(owners.make(operator, FRESH))
+    owned = own(owners.make(operator, FRESH))
     owned.receiver.answers[:] = [Refused("UNKNOWN_KEY")] * 1_000
     owned.receiver.bundle = owners.make(
         operator, FRESH, revision=2, sealing_keys=other.sealing_keys
@@ -185,8 +198,8 @@ def test_a_report_that_left_twice(operator: Operator, tmp_path: Path) -> None:
 # The owner's switches.
 
 
-def test_what_is_told_after_opting_out_and_in_again(operator: Operator) -> None:
-    owned = owners.Owned(owners.make(operator))
+def test_what_is_told_after_opting_out_and_in_again(operator: Operator, own: Own) -> None:
+    owned = own(owners.make(operator))
     owned.days(0, 5)
     before = owned.client.statement()
     owned.client.pause()

@@ -1,5 +1,6 @@
 """What the statement says of ε, and of what ε does not bound."""
 
+from collections.abc import Iterator
 from math import exp
 from pathlib import Path
 
@@ -19,9 +20,10 @@ DAY = 86_400
 
 
 @pytest.fixture(scope="module")
-def month(operator: Operator) -> owners.Owned:
+def month(operator: Operator) -> Iterator[owners.Owned]:
     """A device that was asked in every way, and lost nothing."""
-    return owners.month(operator)
+    with owners.month(operator) as owned:
+        yield owned
 
 
 # What it can reveal.

@@ -27,7 +27,8 @@ COMMANDS = {key for key in ENGLISH if key.startswith("done.")}
 @pytest.fixture(scope="module")
 def pages(operator: Operator) -> list[Statement]:
     """Statements that have everything to say between them."""
-    month = owners.month(operator).client.statement()
+    with owners.month(operator) as owned:
+        month = owned.client.statement()
     wide = make_metric("wide", values=[str(n) for n in range(300)], mechanism="symmetric-unary")
     series = make_metric("series", periodic=(owners.DAY, 60, owners.DAY), join=30)
     bundle = make_bundle(operator, wide, series, make_metric())

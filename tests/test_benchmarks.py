@@ -1,6 +1,6 @@
-"""benchmarks/timing.py: it sees what a textbook's way of randomising gives away, and it runs.
+"""benchmarks/timing.py sees what a textbook's way of randomising gives away; device.py counts.
 
-What it says about the shipped mechanisms is for `make bench`: no test hangs on how long anything
+What they say about the shipped code is for `make bench`: no test hangs on how long anything
 takes. What is seen here takes several times as long as what it is compared with.
 """
 
@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import timing
+from benchmarks import device, timing
 from hubbub.mechanisms import MEMOISED, RandomisedResponse
+from tests.bundles import Operator
 
 ROOT = Path(__file__).parents[1]
 DRAWS = 6_000
@@ -74,3 +75,23 @@ def test_it_runs(name: str) -> None:
     assert ran.stderr == ""
     rows = [line for line in ran.stdout.splitlines()[1:] if line.startswith(name)]
     assert len(rows) >= (4 if name in MEMOISED else 2)
+
+
+def test_what_a_device_pays_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for few in ("TURNS", "RECORDS", "SEALS", "QUESTIONS"):
+        monkeypatch.setattr(device, few, 2)
+    operator = Operator.create(tmp_path / "keys")
+    hybrid = Operator.create(tmp_path / "hybrid keys", hybrid=True)
+    device.show_records(operator, hybrid, tmp_path)
+    device.show_writes(operator, tmp_path)
+    device.show_bytes(operator, hybrid, tmp_path)
+    printed = capsys.readouterr().out
+    # The peers are no dependencies.
+    assert printed.count("not installed") in (0, 1, 2, 3)
+    assert printed.count("limit 60") == 3
+    (fsyncs,) = (line.split()[1] for line in printed.splitlines() if line.startswith("fsyncs"))
+    assert float(fsyncs) == device.LIMIT_SYNCS
+    sizes = [line.split()[-4:-2] for line in printed.splitlines() if line.startswith("randomised")]
+    assert sizes == [["1", "65"], ["1", "1153"]]

@@ -327,7 +327,7 @@ class Client:
             log.warning("the upload could not start: %s", type(error).__name__)
 
     def _has_work(self) -> bool:
-        return bool(self._ledger.outbox() or self._recorder.series())
+        return bool(self._ledger.outbox_times() or self._recorder.series())
 
     def _enrol(self, metric: Metric) -> None:
         """Pay for a series, if anything may be recorded; else that is done when it may."""

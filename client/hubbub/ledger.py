@@ -15,6 +15,7 @@ from hubbub import adoption, forks, outbox, rows, schema, state_file
 from hubbub.bundle import Bundle
 from hubbub.errors import StateRolledBack, StateUnavailable
 from hubbub.generation import Sidecar
+from hubbub.outbox import OutboxTimes
 from hubbub.rows import (
     KEY,
     OUTBOX,
@@ -124,6 +125,10 @@ class Ledger:
     def outbox(self) -> list[Entry]:
         """What is to be sent, oldest first."""
         return self._read(outbox.waiting)
+
+    def outbox_times(self) -> OutboxTimes | None:
+        """When what waits is due, and was recorded; None: nothing waits."""
+        return self._read(outbox.times)
 
     def entries(self) -> list[Entry]:
         """Every report that was ever stored, by source, metric and round."""
@@ -286,9 +291,10 @@ class Ledger:
             self._merge("TRUNCATE")
 
     def _merge(self, how: str) -> None:
+        # As one: a record between the two would have to begin the log itself.
         with self._ours(), state_file.state_errors(self._path):
             self._connected().execute(f"PRAGMA wal_checkpoint({how})")
-        self._begin_log()
+            self._begin_log()
 
     def _ours(self) -> "threading.RLock":
         """The lock, for whoever uses the connection. Raises StateUnavailable where that is not

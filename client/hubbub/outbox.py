@@ -5,7 +5,7 @@ charged.
 """
 
 import sqlite3
-from typing import Final
+from typing import Final, NamedTuple
 
 from hubbub import rows
 from hubbub.contract import read_metric
@@ -15,9 +15,27 @@ from hubbub.rows import OUTBOX, Entry, Status
 _OLDEST_FIRST: Final = f"WHERE {OUTBOX} ORDER BY recorded_at, metric, round"
 
 
+class OutboxTimes(NamedTuple):
+    """Of what waits: seconds UTC."""
+
+    first_due: int
+    last_recorded: int
+
+
 def waiting(connection: sqlite3.Connection) -> list[Entry]:
     """What is to be sent, oldest first."""
     return rows.entries(connection, _OLDEST_FIRST)
+
+
+def times(connection: sqlite3.Connection) -> OutboxTimes | None:
+    """When what waits is due, and was recorded; None: nothing waits.
+
+    Found without reading what waits: it is asked after every report.
+    """
+    first_due, last_recorded = connection.execute(
+        f"SELECT min(due_at), max(recorded_at) FROM report WHERE {OUTBOX}"  # noqa: S608
+    ).fetchone()
+    return None if first_due is None else OutboxTimes(first_due, last_recorded)
 
 
 def trim(connection: sqlite3.Connection) -> None:

@@ -7,7 +7,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Final
 
 from hubbub import rows, schema
@@ -179,7 +178,13 @@ def _at_rest(path: str) -> bool:
 
 
 def _uri(path: str, how: str) -> str:
-    return f"{Path(path).absolute().as_uri()}?{how}"
+    """A file as SQLite is told to open it (sqlite.org/uri.html). `pathlib` would need half a
+    megabyte for this alone."""
+    absolute = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
+    absolute = absolute.replace(os.sep, "/")
+    for character in "%?#":
+        absolute = absolute.replace(character, f"%{ord(character):02x}")
+    return f"file:///{absolute.lstrip('/')}?{how}"
 
 
 def _copy(uri: str) -> sqlite3.Connection:

@@ -26,6 +26,8 @@ FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 3_600.0
 # While the owner has paused, so often it is asked whether that is over.
 PAUSED_LOOK: Final = 600.0
+# A program that stores one report often stores more; so long the upload lets it. Seconds.
+BURST: Final = 0.2
 # An RPC that takes longer has lost its way.
 RPC_TIMEOUT: Final = 10.0
 
@@ -166,6 +168,8 @@ class Uploader:
                 return False
         try:
             self._signals.get(timeout=min(max(0.0, pause or 0.0), LONGEST_PAUSE))
+            # News comes in bursts, and one look is for all of it.
+            self._stop.wait(BURST)
             while True:
                 self._signals.get_nowait()
         except Empty:
@@ -180,12 +184,14 @@ class Uploader:
             next_end = self._recorder.attend_all()
             pushback = None
             # Asked first: where nothing is due, nothing is written.
-            if any(map(self._is_due, self._ledger.outbox())):
+            times = self._ledger.outbox_times()
+            if times is not None and self._has_come(times.first_due, times.last_recorded):
                 with self._sending:
                     self._ledger.drop_old()
                     pushback = self._send_all(self._is_due, None)
                     self._ledger.checkpoint()
-            moments: list[float] = [entry.due_at for entry in self._ledger.outbox()]
+                times = self._ledger.outbox_times()
+            moments = [] if times is None else [float(times.first_due)]
             if next_end is not None:
                 moments.append(next_end)
             return pushback, min(moments) - self._clock() if moments else None
@@ -196,9 +202,12 @@ class Uploader:
             return 0.0, None
 
     def _is_due(self, entry: Entry) -> bool:
+        return self._has_come(entry.due_at, entry.recorded_at)
+
+    def _has_come(self, due_at: int, recorded_at: int) -> bool:
+        """Whether a report is due. By a clock that was set back none would be for years."""
         now = self._clock()
-        # By a clock that was set back nothing would be due for years.
-        return entry.due_at <= now or now < entry.recorded_at - CLOCK_SKEW
+        return due_at <= now or now < recorded_at - CLOCK_SKEW
 
     def _may_leave(self, entry: Entry) -> bool:
         return self._is_due(entry) or not entry.in_series

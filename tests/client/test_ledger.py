@@ -84,6 +84,30 @@ def test_a_signal_s_handler_that_records_meanwhile_does_not_hang(
     assert len(entries(tmp_path)) == 1
 
 
+# Its place.
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["what?mode=memory", "number #1", "50 %41", "a&b=c", "Größe 量", "//deep//er/", "b\udcff"],
+)
+@pytest.mark.parametrize("relative", [False, True])
+def test_any_directory_will_do(
+    bundle: hubbub.Bundle,
+    tmp_path: Path,
+    name: str,
+    relative: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    state = f"./{name}" if relative else f"{tmp_path}/{name}"
+    for round_number, outcome in enumerate((Outcome.STORED, Outcome.ALREADY_ANSWERED)):
+        with Device(bundle, state) as client:
+            assert client.metric(NAME).record("good") is outcome, round_number
+    assert [entry.metric for entry in entries(Path(state))] == [NAME]
+    assert (tmp_path / name.strip("/") / FILE_NAME).is_file()
+
+
 # Clocks.
 
 

@@ -144,7 +144,12 @@ KEY: Final = "source = ? AND metric = ? AND round = ?"
 def checksum(row: Sequence[object]) -> int:
     """The CRC-32 that a row ends with, of its other columns."""
     # A member of an IntEnum, or a bool, comes back from the file as the number it is.
-    return zlib.crc32(ascii([int(x) if isinstance(x, int) else x for x in row]).encode())
+    return checksum_of_stored([int(x) if isinstance(x, int) else x for x in row])
+
+
+def checksum_of_stored(columns: list[object]) -> int:
+    """The same, of columns as they come from the file."""
+    return zlib.crc32(ascii(columns).encode())
 
 
 def write(connection: sqlite3.Connection, table: str, row: Sequence[object]) -> None:

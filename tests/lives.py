@@ -1,6 +1,7 @@
 """Lives of a ledger: everything a device can go through, without a network and without waiting."""
 
 import shutil
+import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -46,7 +47,8 @@ def adopt(ledger: Ledger, bundle: Bundle, *, fetched: bool = False) -> bytes:
 
 def record(ledger: Ledger, metric: Metric, number: int, report: bytes = b"") -> Charge:
     """Charge for a round, and store a report if that is CHARGED."""
-    with ledger.transaction() as connection:
+
+    def answer_it(connection: sqlite3.Connection) -> Charge:
         answer = Answer(connection, metric, number, BUDGETS[metric.source])
         if answer.charge is Charge.CHARGED:
             payload = metric.mechanism.randomise(0, SYSTEM) if metric.memoised is None else b"\1"
@@ -54,14 +56,19 @@ def record(ledger: Ledger, metric: Metric, number: int, report: bytes = b"") -> 
             answer.store(report or SYSTEM.digits(16) + payload, now, now + 10)
         return answer.charge
 
+    return ledger.transact(answer_it)
+
 
 def enrol(ledger: Ledger, metric: Metric) -> Charge:
     """Pay for a series."""
-    with ledger.transaction() as connection:
+
+    def pay(connection: sqlite3.Connection) -> Charge:
         enrolling = Enrolling(connection, metric, BUDGETS[metric.source])
         if enrolling.charge is Charge.CHARGED:
             enrolling.store(metric.draw_secret(0, SYSTEM), 0, 600)
         return enrolling.charge
+
+    return ledger.transact(pay)
 
 
 def depart(ledger: Ledger, *, sealed: bytes = b"sealed", key: bytes = b"a key id") -> None:

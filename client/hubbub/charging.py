@@ -20,7 +20,7 @@ class Charge(IntEnum):
 
     CHARGED = 0
     ALREADY_ANSWERED = 1
-    """The round was answered, or a later one; or the series is enrolled."""
+    """The round was answered; or the series is enrolled."""
     BUDGET_SPENT = 2
     NOT_ENROLLED = 3
     """A series must be paid for before its first answer."""
@@ -36,8 +36,8 @@ _SWITCHED_OFF: Final = {Switch.PAUSED: Charge.PAUSED, Switch.OPTED_OUT: Charge.O
 _FACTS: Final = """
 SELECT
     (SELECT switch FROM owner),
-    (SELECT round FROM report WHERE source = :source AND metric = :metric
-        ORDER BY round DESC LIMIT 1),
+    EXISTS (SELECT 1 FROM report
+        WHERE source = :source AND metric = :metric AND round = :round),
     (SELECT secret FROM enrolment WHERE source = :source AND metric = :metric
         AND secret IS NOT NULL ORDER BY number DESC LIMIT 1),
     (SELECT from_round FROM enrolment WHERE source = :source AND metric = :metric
@@ -58,16 +58,18 @@ class _Standing:
         "_all_size",
         "_all_spent",
         "_all_waiting",
+        "answered",
         "from_round",
-        "newest",
         "secret",
         "switch",
     )
 
-    def __init__(self, connection: sqlite3.Connection, metric: Metric) -> None:
-        asked = {"source": metric.source, "metric": metric.name}
+    def __init__(
+        self, connection: sqlite3.Connection, metric: Metric, number: int | None = None
+    ) -> None:
+        asked = {"source": metric.source, "metric": metric.name, "round": number}
         facts = connection.execute(_FACTS, asked).fetchone()
-        switch, self.newest, self.secret, self.from_round, *mine, spent, waiting, size = facts
+        switch, self.answered, self.secret, self.from_round, *mine, spent, waiting, size = facts
         self.switch = Switch(switch)
         self._account = Account(metric.source, *mine)
         self._all_spent, self._all_waiting, self._all_size = spent, waiting, size
@@ -98,7 +100,7 @@ class Answer:
         self._connection = connection
         self._metric = metric
         self._round = round_number
-        self._standing = _Standing(connection, metric)
+        self._standing = _Standing(connection, metric, round_number)
         self.charge = self._decide(budget)
 
     @property
@@ -110,8 +112,7 @@ class Answer:
         standing, metric = self._standing, self._metric
         if standing.switch is not Switch.ON:
             return _SWITCHED_OFF[standing.switch]
-        # A clock that was set back asks for a round that has passed: it stays passed.
-        if standing.newest is not None and standing.newest >= self._round:
+        if standing.answered:
             return Charge.ALREADY_ANSWERED
         if metric.series_charge is None:
             covered = standing.covers(metric.epsilon.charge, budget)

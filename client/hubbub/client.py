@@ -199,7 +199,8 @@ class Client:
             return False
         if switch is not Switch.ON:
             self._disconnect()
-        elif self._has_work():
+        # Who has opted out may have something left to forget.
+        if switch is Switch.OPTED_OUT or (switch is Switch.ON and self._has_work()):
             self._wake()
         return True
 

@@ -7,6 +7,7 @@ the file lies the sidecar, by which an older copy is told; see generation.py.
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -27,10 +28,14 @@ from hubbub.rows import (
     Status,
     Switch,
 )
-from hubbub.transaction import Transaction
+from hubbub.transaction import transact
 
 # A log is merged into the file when it has grown to this; 1 MiB is some fifty records.
 _LOG_BYTES: Final = 1 << 20
+# A log that was just begun: its head, and a page of 4 KiB with its own.
+_BEGUN_LOG_BYTES: Final = (4 << 10) + 32 + 24
+# How long whoever deletes waits for those who read.
+_READERS_SECONDS: Final = 1.0
 
 T = TypeVar("T")
 
@@ -104,7 +109,8 @@ class Ledger:
         fetched over the network before. `fetched`: this one was, too. `now`: seconds UTC.
         Raises ForeignOperator, LowerRevision or ChangedContract, and then changes nothing.
         """
-        with self.transaction() as connection:
+
+        def take(connection: sqlite3.Connection) -> bytes:
             in_force = adoption.adopt(connection, bundle, operator_keys, now=now, fetched=fetched)
             if not _refreshed_at(connection):
                 # What the app hands in at first is new enough for now.
@@ -115,12 +121,14 @@ class Ledger:
                     rows.write(connection, "budget", budget)
             return in_force
 
-    def transaction(self) -> Transaction:
-        """Everything in the block becomes durable together, or nothing of it.
+        return self.transact(take)
 
-        For recording: make an Answer of the connection it gives, and store in it.
+    def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Everything that `work` does becomes durable together, or nothing of it.
+
+        For recording: make an Answer of the connection it is given, and store in it.
         """
-        return Transaction(self._connected, self._ours(), self._path, self._sidecar)
+        return transact(self._connected, self._ours(), self._path, self._sidecar, work)
 
     def outbox(self) -> list[Entry]:
         """What is to be sent, oldest first."""
@@ -181,42 +189,59 @@ class Ledger:
         None: the report no longer waits, or the owner has turned sending off; it must not be
         sent. A retry to the same destination notes nothing new.
         """
-        with self.transaction() as connection:
+
+        def leave(connection: sqlite3.Connection) -> bytes | None:
             if _choice(connection).switch is not Switch.ON:
                 return None
             for kept in rows.entries(connection, f"WHERE {KEY} AND {OUTBOX}", entry[:3]):
-                same_key = (*entry[:3], key_id)
+                leaving, same_key = sealed, (*entry[:3], key_id)
                 for earlier in rows.departures(
                     connection, f"WHERE {KEY} AND key_id = ? ORDER BY left_at DESC", same_key
                 ):
-                    sealed = earlier.sealed or sealed
+                    leaving = earlier.sealed or leaving
                     if earlier.destination == destination:
-                        return sealed
-                departure = Departure(*entry[:3], key_id, destination, sealed, now)
+                        return leaving
+                departure = Departure(*entry[:3], key_id, destination, leaving, now)
                 rows.write(connection, "departure", departure)
                 rows.write(connection, "report", kept._replace(status=Status.SENT))
-                return sealed
-        return None
+                return leaving
+            return None
+
+        return self.transact(leave)
 
     def settle(self, entry: Entry, status: Status) -> None:
         """Note what became of a report that was sent."""
-        with self.transaction() as connection:
+
+        def note(connection: sqlite3.Connection) -> None:
             for kept in rows.entries(connection, f"WHERE {KEY} AND {OUTBOX}", entry[:3]):
                 outbox.settle(connection, kept, status)
 
+        self.transact(note)
+
     def drop_old(self) -> None:
         """Drop reports that waited too long; see outbox.py."""
-        with self.transaction() as connection:
-            outbox.drop_old(connection)
+        self.transact(outbox.drop_old)
 
     def withdraw(self) -> None:
         """Empty the outbox, and delete what every report said and every memo.
 
         Every charge stays, with its time, and that and when a report left.
         """
-        with self.transaction() as connection:
-            outbox.withdraw(connection)
-        self._forget()
+        self.transact(outbox.withdraw)
+        self.forget()
+
+    def forget(self) -> bool:
+        """See that what was deleted is not in the log any more; tell whether that is so.
+
+        Somebody who is reading the ledger is waited for, at most a second.
+        """
+        if state_file.log_size(self._path) <= _BEGUN_LOG_BYTES:
+            return True
+        deadline = time.monotonic() + _READERS_SECONDS
+        while not self._merge("TRUNCATE"):
+            if time.monotonic() >= deadline:
+                return False
+        return True
 
     def switch(self) -> Switch:
         """What the owner has chosen."""
@@ -232,7 +257,8 @@ class Ledger:
         Where `unless` is chosen, that stays. Opting out withdraws. Choosing what is chosen
         already changes nothing else. Returns what is chosen then.
         """
-        with self.transaction() as connection:
+
+        def choose(connection: sqlite3.Connection) -> Switch:
             before = _choice(connection).switch
             if before is unless:
                 return before
@@ -240,9 +266,12 @@ class Ledger:
                 rows.overwrite(connection, "owner", {"switch": switch, "changed_at": now})
             if switch is Switch.OPTED_OUT:
                 outbox.withdraw(connection)
+            return switch
+
+        chosen = self.transact(choose)
         if switch is Switch.OPTED_OUT:
-            self._forget()
-        return switch
+            self.forget()
+        return chosen
 
     def refreshed_at(self) -> int:
         """When a newer bundle was last asked for, or the first was taken; seconds UTC."""
@@ -250,8 +279,7 @@ class Ledger:
 
     def note_refresh(self, now: int) -> None:
         """Note that a newer bundle was asked for."""
-        with self.transaction() as connection:
-            rows.overwrite(connection, "refresh", {"asked_at": now})
+        self.transact(lambda connection: rows.overwrite(connection, "refresh", {"asked_at": now}))
 
     def checkpoint(self) -> None:
         """Merge the log into the file, if it has grown long. Waits for nobody."""
@@ -276,25 +304,24 @@ class Ledger:
                 sidecar.stamp(number)
             state_file.upgrade(connection, self._path)
         self._begin_log()
+        if self.switch() is Switch.OPTED_OUT:
+            # A reader may have been in the way.
+            self.forget()
 
     def _begin_log(self) -> None:
         """Write something that changes nothing, so that no record has to begin a log.
 
         Beginning one takes a sync more, and is where a file shows that it cannot be written.
         """
-        with Transaction(self._connected, self._ours(), self._path, None) as connection:
-            schema.touch(connection)
+        transact(self._connected, self._ours(), self._path, None, schema.touch)
 
-    def _forget(self) -> None:
-        """See that what was deleted is not in the log any more."""
-        if self._sidecar is not None:
-            self._merge("TRUNCATE")
-
-    def _merge(self, how: str) -> None:
+    def _merge(self, how: str) -> bool:
+        """Merge the log into the file; tell whether all of it could be."""
         # As one: a record between the two would have to begin the log itself.
         with self._ours(), state_file.state_errors(self._path):
-            self._connected().execute(f"PRAGMA wal_checkpoint({how})")
+            busy, *_ = self._connected().execute(f"PRAGMA wal_checkpoint({how})").fetchone()
             self._begin_log()
+        return not busy
 
     def _ours(self) -> "threading.RLock":
         """The lock, for whoever uses the connection. Raises StateUnavailable where that is not
@@ -355,6 +382,12 @@ def _require_announced(path: str) -> None:
 
 
 def _places(state_dir: str) -> tuple[str, Sidecar]:
+    """Where ledger and sidecar are, also when the program goes to another directory."""
+    if not os.path.isabs(state_dir):
+        try:
+            state_dir = os.path.join(os.getcwd(), state_dir)
+        except OSError as error:
+            raise StateUnavailable(state_dir, f"no directory to start from: {error}") from None
     return os.path.join(state_dir, state_file.FILE_NAME), Sidecar(state_dir)
 
 

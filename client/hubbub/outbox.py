@@ -20,6 +20,7 @@ class OutboxTimes(NamedTuple):
 
     first_due: int
     last_recorded: int
+    """Of those that are not of a series; 0: there is none."""
 
 
 def waiting(connection: sqlite3.Connection) -> list[Entry]:
@@ -33,9 +34,10 @@ def times(connection: sqlite3.Connection) -> OutboxTimes | None:
     Found without reading what waits: it is asked after every report.
     """
     first_due, last_recorded = connection.execute(
-        f"SELECT min(due_at), max(recorded_at) FROM report WHERE {OUTBOX}"  # noqa: S608
+        "SELECT min(due_at), max(recorded_at) FILTER (WHERE charge > 0) "  # noqa: S608
+        f"FROM report WHERE {OUTBOX}"
     ).fetchone()
-    return None if first_due is None else OutboxTimes(first_due, last_recorded)
+    return None if first_due is None else OutboxTimes(first_due, last_recorded or 0)
 
 
 def trim(connection: sqlite3.Connection) -> None:

@@ -5,7 +5,9 @@ it draws its memo, or the rounds that it joins, and is charged for all of them. 
 round that it joins is answered, if need be with "nothing to report".
 """
 
+import sqlite3
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, cast
 
 from hubbub.charging import Answer, Charge, Enrolling
@@ -26,6 +28,9 @@ _NOT_CHARGED: Final = {
     Charge.PAUSED: Outcome.PAUSED,
     Charge.OPTED_OUT: Outcome.OPTED_OUT,
 }
+
+# So many of the rounds that nobody answered are filled in at a time: other threads wait for it.
+AT_ONCE: Final = 100
 
 # Stands for any value that is not text: no label equals it.
 _NO_LABEL: Final = ""
@@ -62,9 +67,6 @@ class Recorder:
         if number is None:
             return Outcome.NOT_ASKED_NOW
         index, inside = self._index(metric, value)
-        if metric.series_charge is not None:
-            # Rounds are answered in their order, or not at all.
-            self.attend(metric)
         charge = self._answer(metric, number, index, allowed)
         if charge is Charge.NOT_ENROLLED:
             # It could not be when the app asked for the metric, or the owner has come back.
@@ -89,11 +91,14 @@ class Recorder:
         first = metric.schedule.next_round(self._clock())
         if first is None:
             return
-        with self._ledger.transaction() as connection:
+
+        def pay(connection: sqlite3.Connection) -> None:
             enrolling = Enrolling(connection, metric, self._budgets[metric.source])
             if enrolling.charge is Charge.CHARGED:
                 secret = metric.draw_secret(first, self._source)
                 enrolling.store(secret, first, int(self._clock()))
+
+        self._ledger.transact(pay)
 
     def attend_all(self) -> float | None:
         """Attend every series; tell when the next round that may need it is over, in seconds UTC.
@@ -117,11 +122,22 @@ class Recorder:
         rounds = schedule.closing_rounds(self._clock())
         if self._attended.get(metric.name) == rounds:
             return
-        for number in rounds:
-            charge = self._answer(metric, number, absent)
-            if charge in (Charge.PAUSED, Charge.OPTED_OUT, Charge.NOT_ENROLLED):
+        for first in range(0, len(rounds), AT_ONCE):
+            some = rounds[first : first + AT_ONCE]
+            fill = partial(self._fill, metric=metric, rounds=some, absent=absent)
+            if not self._ledger.transact(fill):
                 return
         self._attended[metric.name] = rounds
+
+    def _fill(
+        self, connection: sqlite3.Connection, *, metric: Metric, rounds: range, absent: int
+    ) -> bool:
+        """Answer with `absent` where there is no answer; tell whether this device may answer."""
+        return all(
+            self._answer_in(connection, metric, number, absent)
+            not in (Charge.PAUSED, Charge.OPTED_OUT, Charge.NOT_ENROLLED)
+            for number in rounds
+        )
 
     def _next_end(self, metric: Metric) -> float | None:
         schedule = metric.schedule
@@ -131,23 +147,30 @@ class Recorder:
         return None if number is None else schedule.end(number)
 
     def _answer(
-        self, metric: Metric, number: int, index: int, allowed: Callable[[], bool] = lambda: True
+        self, metric: Metric, number: int, index: int, allowed: Callable[[], bool]
     ) -> Charge | None:
-        """Charge for an answer to a round, and store it if that is CHARGED; None: not allowed."""
+        """Answer a round, in a transaction of its own; None: not allowed."""
+
+        def answer(connection: sqlite3.Connection) -> Charge | None:
+            return self._answer_in(connection, metric, number, index) if allowed() else None
+
+        return self._ledger.transact(answer)
+
+    def _answer_in(
+        self, connection: sqlite3.Connection, metric: Metric, number: int, index: int
+    ) -> Charge:
+        """Charge for an answer to a round, and store it if that is CHARGED."""
         source = self._source
-        with self._ledger.transaction() as connection:
-            answer = Answer(connection, metric, number, self._budgets[metric.source])
-            if not allowed():
-                return None
-            if answer.charge is Charge.CHARGED:
-                report_id = source.digits(REPORT_ID_BYTES)
-                if metric.memoised is None:
-                    payload = metric.mechanism.randomise(index, source)
-                else:
-                    payload = metric.memoised.respond(answer.secret, index, source)
-                now = int(self._clock())
-                answer.store(report_id + payload, now, due_at(metric, number, now, source))
-            return answer.charge
+        answer = Answer(connection, metric, number, self._budgets[metric.source])
+        if answer.charge is Charge.CHARGED:
+            report_id = source.digits(REPORT_ID_BYTES)
+            if metric.memoised is None:
+                payload = metric.mechanism.randomise(index, source)
+            else:
+                payload = metric.memoised.respond(answer.secret, index, source)
+            now = int(self._clock())
+            answer.store(report_id + payload, now, due_at(metric, number, now, source))
+        return answer.charge
 
     def _index(self, metric: Metric, value: object) -> tuple[int, bool]:
         """The value's index, or its stand-in's; and whether it was in the domain."""

@@ -15,7 +15,6 @@ from hubbub.ledger import Ledger
 from hubbub.transport import Refused, Transport
 
 _REFRESH_SECONDS: Final = 86_400
-_TIMEOUT: Final = 10.0
 
 
 class BundleInForce:
@@ -39,17 +38,17 @@ class BundleInForce:
         self._clock = clock
         self.bundle = self._adopt(given, fetched=False)
 
-    def refresh(self, transport: Transport, *, needed: bool) -> bool:
+    def refresh(self, transport: Transport, timeout: float, *, needed: bool) -> bool:
         """Ask the aggregator, if it is time or one is `needed`; tell whether a newer one came.
 
-        Raises StateError.
+        `timeout`: seconds that may take, above 0. Raises StateError.
         """
         now = int(self._clock())
         # By a clock that was set back, the last time may lie ahead.
         if not needed and 0 <= now - self._ledger.refreshed_at() < _REFRESH_SECONDS:
             return False
         try:
-            newer = Bundle.verify(transport.fetch_bundle(_TIMEOUT), operator_key=self._keys)
+            newer = Bundle.verify(transport.fetch_bundle(timeout), operator_key=self._keys)
             if newer.revision > self.bundle.revision:
                 self.bundle = self._adopt(newer, fetched=True)
                 return True

@@ -178,13 +178,14 @@ def _at_rest(path: str) -> bool:
 
 
 def _uri(path: str, how: str) -> str:
-    """A file as SQLite is told to open it (sqlite.org/uri.html). `pathlib` would need half a
-    megabyte for this alone."""
-    absolute = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
-    absolute = absolute.replace(os.sep, "/")
+    """An absolute path as SQLite is told to open it (sqlite.org/uri.html).
+
+    `pathlib` would need half a megabyte for this alone.
+    """
+    escaped = path.replace(os.sep, "/")
     for character in "%?#":
-        absolute = absolute.replace(character, f"%{ord(character):02x}")
-    return f"file:///{absolute.lstrip('/')}?{how}"
+        escaped = escaped.replace(character, f"%{ord(character):02x}")
+    return f"file:///{escaped.lstrip('/')}?{how}"
 
 
 def _copy(uri: str) -> sqlite3.Connection:

@@ -26,6 +26,8 @@ FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 3_600.0
 # While the owner has paused, so often it is asked whether that is over.
 PAUSED_LOOK: Final = 600.0
+# While somebody reads what the owner has deleted, so often it is looked whether that is over.
+READERS_LOOK: Final = 5.0
 # A program that stores one report often stores more; so long the upload lets it. Seconds.
 BURST: Final = 0.2
 # An RPC that takes longer has lost its way.
@@ -47,6 +49,8 @@ FINAL: Final[Mapping[str, Status]] = {
 }
 # Refusals of an aggregator that has another bundle in force than this device.
 OTHER_BUNDLE: Final = frozenset({"UNKNOWN_DIGEST", "UNKNOWN_KEY"})
+# What gRPC says where there is no aggregator, or none that has time.
+UNREACHED: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED"})
 
 
 class Uploader:
@@ -179,7 +183,10 @@ class Uploader:
         """The aggregator's pushback, None if all went well; and seconds until there is more to do,
         None if there is not."""
         try:
-            if self._ledger.switch() is not Switch.ON:
+            switch = self._ledger.switch()
+            if switch is Switch.OPTED_OUT:
+                return None, None if self._ledger.forget() else READERS_LOOK
+            if switch is Switch.PAUSED:
                 return None, PAUSED_LOOK
             next_end = self._recorder.attend_all()
             pushback = None
@@ -202,7 +209,8 @@ class Uploader:
             return 0.0, None
 
     def _is_due(self, entry: Entry) -> bool:
-        return self._has_come(entry.due_at, entry.recorded_at)
+        # When one of a series leaves must not tell whether its round had an answer.
+        return self._has_come(entry.due_at, 0 if entry.in_series else entry.recorded_at)
 
     def _has_come(self, due_at: int, recorded_at: int) -> bool:
         """Whether a report is due. By a clock that was set back none would be for years."""
@@ -229,13 +237,19 @@ class Uploader:
                 log.info("report not taken: %s", refusal.reason)
                 pushback = max(pushback or 0.0, refusal.pushback)
                 other_bundle = other_bundle or refusal.reason in OTHER_BUNDLE
+                if refusal.reason in UNREACHED:
+                    # The others would fare no better, and only add to its load.
+                    break
         if sent or other_bundle:
-            self._refresh(needed=other_bundle)
+            left = RPC_TIMEOUT if deadline is None else deadline - time.monotonic()
+            self._refresh(min(left, RPC_TIMEOUT), needed=other_bundle)
         return pushback
 
-    def _refresh(self, *, needed: bool) -> None:
+    def _refresh(self, timeout: float, *, needed: bool) -> None:
         """Go on with a newer bundle, if the aggregator has one, and with its endpoint."""
-        came = self._in_force.refresh(self._transport, needed=needed)
+        if timeout <= 0:
+            return
+        came = self._in_force.refresh(self._transport, timeout, needed=needed)
         if came and self._moves and isinstance(self._transport, GrpcTransport):
             bundle = self._in_force.bundle
             self._transport.move(bundle.endpoint, bundle.certificate_authority)

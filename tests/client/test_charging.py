@@ -1,5 +1,6 @@
 """Charging: one budget a source, one limit a device, series paid for at once; and the outbox."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,9 @@ def ledger(empty_ledger: Ledger, bundle: hubbub.Bundle) -> Ledger:
 
 def charge(ledger: Ledger, metric: hubbub.contract.Metric, number: int, budget: int) -> Charge:
     """What charging for a round would come to."""
-    with ledger.transaction() as connection:
-        return Answer(connection, metric, number, budget * CHARGE_UNIT).charge
+    return ledger.transact(
+        lambda connection: Answer(connection, metric, number, budget * CHARGE_UNIT).charge
+    )
 
 
 def test_a_budget_is_for_all_metrics_of_a_source(ledger: Ledger, bundle: hubbub.Bundle) -> None:
@@ -41,10 +43,10 @@ def test_a_budget_is_for_all_metrics_of_a_source(ledger: Ledger, bundle: hubbub.
     assert lives.record(ledger, fresh, 0) is Charge.CHARGED  # 1
     assert charge(ledger, fresh, 1, budget=4) is Charge.BUDGET_SPENT
     assert charge(ledger, fresh, 1, budget=5) is Charge.CHARGED
-    with ledger.transaction() as connection:
-        memoised = bundle.metrics[MEMOISED]  # 4
-        assert Enrolling(connection, memoised, 7 * CHARGE_UNIT).charge is Charge.BUDGET_SPENT
-        assert Enrolling(connection, memoised, 8 * CHARGE_UNIT).charge is Charge.CHARGED
+    memoised = bundle.metrics[MEMOISED]  # 4
+    for budget, expected in ((7, Charge.BUDGET_SPENT), (8, Charge.CHARGED)):
+        enrolling = ledger.transact(lambda c: Enrolling(c, memoised, budget * CHARGE_UNIT))  # noqa: B023
+        assert enrolling.charge is expected
     assert ledger.accounts() == {"health": 4 * CHARGE_UNIT}
 
 
@@ -55,11 +57,17 @@ def test_a_limit_holds_over_all_sources(operator: Operator, empty_ledger: Ledger
     )
     ledger = empty_ledger
     for number, metric in enumerate(bundle.metrics.values()):
-        with ledger.transaction() as connection:
+
+        def answer(
+            connection: sqlite3.Connection, metric: hubbub.contract.Metric = metric
+        ) -> Charge:
             answer = Answer(connection, metric, 0, 32 * CHARGE_UNIT)
             if answer.charge is Charge.CHARGED:
                 answer.store(b"report", 0, 0)
-        assert answer.charge is (Charge.CHARGED if number < 8 else Charge.BUDGET_SPENT)
+            return answer.charge
+
+        expected = Charge.CHARGED if number < 8 else Charge.BUDGET_SPENT
+        assert ledger.transact(answer) is expected
     assert sum(ledger.accounts().values()) == limits.MAX_CHARGE_PER_DEVICE
 
 
@@ -78,9 +86,7 @@ def test_a_series_is_paid_for_at_once(ledger: Ledger, bundle: hubbub.Bundle, nam
     drawn = enrolment.secret or b""
     joined = joined_rounds(drawn) if name == SAMPLED else list(range(100))
     for number in range(100):
-        with ledger.transaction() as connection:
-            answer = Answer(connection, metric, number, 0)
-            assert answer.secret == drawn
+        assert ledger.transact(lambda c: Answer(c, metric, number, 0).secret) == drawn  # noqa: B023
         # No budget is left, and none is needed.
         expected = Charge.CHARGED if number in joined else Charge.NOT_JOINED
         assert lives.record(ledger, metric, number) is expected
@@ -93,11 +99,8 @@ def test_a_series_is_paid_for_at_once(ledger: Ledger, bundle: hubbub.Bundle, nam
 
 
 def test_only_a_series_can_be_enrolled(ledger: Ledger, bundle: hubbub.Bundle) -> None:
-    with (
-        ledger.transaction() as connection,
-        pytest.raises(ValueError, match="report by report"),
-    ):
-        Enrolling(connection, bundle.metrics[FRESH], CHARGE_UNIT)
+    with pytest.raises(ValueError, match="report by report"):
+        ledger.transact(lambda c: Enrolling(c, bundle.metrics[FRESH], CHARGE_UNIT))
 
 
 # The owner.

@@ -73,9 +73,8 @@ class Account:
             rounds[entry.metric].append(entry.round)
         for name, answered in rounds.items():
             assert len(set(answered)) == len(answered)
-            # What was answered stays, and nothing before it is answered any more.
-            earlier = self._rounds.get(name, [])
-            assert answered[: len(earlier)] == earlier
+            # What was answered stays.
+            assert set(self._rounds.get(name, [])) <= set(answered)
         self._spent, self._rounds = spent, rounds
 
     def one_payload_a_round(self, opener: Opener) -> None:
@@ -142,9 +141,27 @@ def test_backwards_in_the_middle_of_a_round(bundle: hubbub.Bundle, tmp_path: Pat
     with Device(bundle, tmp_path, clock=clock, budgets=BUDGETS) as device:
         handle = device.metric("fresh")
         assert handle.record("good")
-        for back in (1, HOUR, DAY, 2 * DAY):
+        for back in (1, HOUR):
             clock.now -= back
             assert handle.record("good") is Outcome.ALREADY_ANSWERED
+        # The day before had no answer yet; it has one only, too.
+        clock.now -= DAY
+        assert handle.record("good") is Outcome.STORED
+        for ahead in (HOUR, DAY - HOUR):
+            clock.now += ahead
+            assert handle.record("good") is Outcome.ALREADY_ANSWERED
+    assert [entry.round for entry in entries(tmp_path)] == [2, 3]
+
+
+def test_an_answer_ten_years_ahead_bars_none_until_then(operator: Operator, tmp_path: Path) -> None:
+    contract = make_metric(epsilon="0.001", periodic=(DAY, 10_000, DAY))
+    clock = Clock(5.5 * DAY)
+    with Device(make_bundle(operator, contract), tmp_path, clock=clock) as device:
+        handle = device.metric("health.self_rated")
+        for leap in (DECADE, -DECADE, DAY):
+            clock.now += leap
+            assert handle.record("good") is Outcome.STORED
+    assert [entry.round for entry in entries(tmp_path)] == [5, 6, 3_658]
 
 
 def test_a_leap_second_at_the_end_of_a_round(bundle: hubbub.Bundle, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def life(client: Client, clock: Clock, value: Any) -> Iterator[object]:
             yield client.flush(0.9), client.flush(0.9)
         yield metric.record(value)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Ledger, "transaction", _full)
+        patch.setattr(Ledger, "transact", _full)
         yield metric.record(value)
     client.enabled = False
     yield metric.record(value)
@@ -239,7 +239,7 @@ def test_a_value_outside_the_domain_is_found_nowhere(
         def explode(*arguments: object) -> bytes:
             raise RuntimeError(f"{arguments} {CANARY}")
 
-        for owner, name in ((Ledger, "transaction"), (Recorder, "_index")):
+        for owner, name in ((Ledger, "transact"), (Recorder, "_index")):
             with monkeypatch.context() as patch:
                 patch.setattr(owner, name, explode)
                 seen += [h.record(value) for h, value in zip(handles, outside, strict=True)]

@@ -108,20 +108,34 @@ def test_any_directory_will_do(
     assert (tmp_path / name.strip("/") / FILE_NAME).is_file()
 
 
+def test_the_program_may_go_elsewhere(
+    bundle: hubbub.Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "state").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    clock = Clock(500)
+    with Device(bundle, "state", clock=clock, transport=Receiver()) as client:
+        assert client.metric(NAME).record("good")
+        monkeypatch.chdir(elsewhere)
+        clock.now += 2_000
+        assert client.metric(NAME).record("good")
+        assert client.flush()
+    assert len(entries(tmp_path / "state")) == 2
+    assert not list((elsewhere / "state").iterdir())
+
+
 # Clocks.
 
 
-def test_a_clock_set_back_never_answers_again(bundle: hubbub.Bundle, tmp_path: Path) -> None:
-    clock = Clock(50_000)
-    with Device(bundle, tmp_path, clock=clock) as client:
-        assert client.metric(NAME).record("good")
-        for now in (50_000, 49_000, 1_000, 0, -200):
-            clock.now = now
-            assert client.metric(NAME).record("good") is Outcome.ALREADY_ANSWERED
-    clock.now = 0
-    with Device(bundle, tmp_path, clock=clock) as client:
-        assert client.metric(NAME).record("good") is Outcome.ALREADY_ANSWERED
-    assert [entry.round for entry in entries(tmp_path)] == [50]
+def test_a_clock_set_back_answers_no_round_again(bundle: hubbub.Bundle, tmp_path: Path) -> None:
+    clock, rounds = Clock(), (50, 49, 1, 0)
+    for outcome in (Outcome.STORED, Outcome.ALREADY_ANSWERED, Outcome.ALREADY_ANSWERED):
+        with Device(bundle, tmp_path, clock=clock, budgets={"health": "32"}) as client:
+            for number in rounds:
+                clock.now = 1_000 * number + 999
+                assert client.metric(NAME).record("good") is outcome
+    assert [entry.round for entry in entries(tmp_path)] == sorted(rounds)
 
 
 def test_a_clock_that_jumps_refills_nothing(bundle: hubbub.Bundle, tmp_path: Path) -> None:

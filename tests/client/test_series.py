@@ -162,6 +162,7 @@ def test_a_round_that_nothing_was_recorded_in_is_answered_with_absent(
         # Days 2 to 8 pass with nobody there; only day 8 still takes reports then.
         clock.now = at(9.5)
         device.metric(NAME).record("poor")
+        device.flush()
         clock.now = at(11)
         device.flush()
     answered = [(entry.round, entry.status) for entry in entries(tmp_path)]

@@ -114,7 +114,7 @@ def test_what_was_dropped(operator: Operator, own: Own, monkeypatch: pytest.Monk
     dropped = [report for report in reports if report.status == "dropped"]
     assert len(dropped) == 3
     text = str(owned.client.statement())
-    assert row(text, FRESH, "Reports").startswith("5: 3 dropped, 2 ")
+    assert row(text, FRESH, "Reports").startswith("5: 3 dropped, 1 sent, and not answered yet, 1 ")
     assert row(text, FRESH, "Spent") == "ε 2.5; its source has 1.5 left"
     assert text.count("dropped, because too many waited") == 3
 

@@ -91,8 +91,10 @@ def test_opting_out_deletes_what_was_said_and_keeps_what_was_spent(
     kept = entries(tmp_path)
     assert {entry.report for entry in kept} == {None}
     assert {departure.sealed for departure in departures(tmp_path)} == {None}
-    # Two that were recorded, and the silence of the memo's first day.
-    assert sorted(entry.status for entry in kept) == [Status.COUNTED, *[Status.WITHDRAWN] * 3]
+    # Two that were recorded, and the silence of the memo's first day, if the upload saw it in time.
+    counted, *withdrawn = sorted(entry.status for entry in kept)
+    assert counted is Status.COUNTED
+    assert withdrawn in ([Status.WITHDRAWN] * 2, [Status.WITHDRAWN] * 3)
     with Device(
         bundle, tmp_path, clock=clock, transport=receiver, budgets={"health": "3.25"}
     ) as device:

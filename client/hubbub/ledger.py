@@ -304,6 +304,10 @@ class Ledger:
                 sidecar.stamp(number)
             state_file.upgrade(connection, self._path)
         self._begin_log()
+        if number == 0:
+            # In the file itself: it must not look new when its log and the sidecar are lost.
+            self.transact(schema.count)
+            self._merge("TRUNCATE")
         if self.switch() is Switch.OPTED_OUT:
             # A reader may have been in the way.
             self.forget()

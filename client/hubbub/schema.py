@@ -192,6 +192,11 @@ def touch(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
+def count(connection: sqlite3.Connection) -> None:
+    """Write a row that says what it said, so that the ledger counts as changed."""
+    connection.execute("UPDATE owner SET switch = switch")
+
+
 def number(connection: sqlite3.Connection) -> int:
     """How often a ledger was changed. Version 1 did not count."""
     if version(connection) == 1:

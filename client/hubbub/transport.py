@@ -32,6 +32,7 @@ _FORK_PATIENCE: Final = 0.5
 _DETAILS_KEY: Final = "grpc-status-details-bin"
 _ERROR_INFO: Final = "type.googleapis.com/google.rpc.ErrorInfo"
 _RETRY_INFO: Final = "type.googleapis.com/google.rpc.RetryInfo"
+_REASON_LETTERS: Final = 63
 _REASON_PREFIX: Final = "REFUSAL_REASON_"
 
 
@@ -214,6 +215,13 @@ def _refused(error: "grpc.RpcError") -> Refused:
     return Refused(reason or error.code().name, pushback)
 
 
+def _known(reason: str) -> str:
+    """A name as ErrorInfo has it; "" for what is none, and might be meant for the app's log."""
+    letters = reason.replace("_", "")
+    named = letters.isascii() and letters.isalnum() and reason.isupper()
+    return reason if named and len(reason) <= _REASON_LETTERS else ""
+
+
 def _details(status: bytes) -> tuple[str, float]:
     """Reason ("" if there is none) and seconds to wait, from an encoded google.rpc.Status.
 
@@ -227,7 +235,7 @@ def _details(status: bytes) -> tuple[str, float]:
         detail = Reader(packed)
         kind, content = detail.text(1), Reader(detail.octets(2))
         if kind == _ERROR_INFO:
-            reason = content.text(1).removeprefix(_REASON_PREFIX)
+            reason = _known(content.text(1).removeprefix(_REASON_PREFIX))
         elif kind == _RETRY_INFO:
             delay = content.message(1)
             pushback = 0.0 if delay is None else delay.uint(1) + delay.uint(2) / 1e9

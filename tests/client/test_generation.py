@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import hubbub
+from hubbub import state_file
 from hubbub.charging import Charge
 from hubbub.exact import CHARGE_UNIT
 from hubbub.generation import FILE_NAME as SIDECAR
@@ -171,9 +172,8 @@ def test_an_older_ledger_is_refused(bundle: hubbub.Bundle, tmp_path: Path, close
 def test_a_ledger_without_its_sidecar_is_refused_once_it_was_changed(
     bundle: hubbub.Bundle, tmp_path: Path
 ) -> None:
-    Ledger.open(str(tmp_path)).close()
-    (tmp_path / SIDECAR).unlink()
     # A kill can leave it so, before anything was charged.
+    state_file.create(str(tmp_path / LEDGER))
     ledger = Ledger.open(str(tmp_path))
     assert (tmp_path / SIDECAR).exists()
     lives.adopt(ledger, bundle)
@@ -184,6 +184,17 @@ def test_a_ledger_without_its_sidecar_is_refused_once_it_was_changed(
             open_it(str(tmp_path))
         assert caught.value.path == str(tmp_path / SIDECAR)
     assert not (tmp_path / SIDECAR).exists()
+
+
+def test_a_copy_of_the_ledger_alone_is_not_new(bundle: hubbub.Bundle, tmp_path: Path) -> None:
+    """As a backup takes it that knows of no log: all that was charged is missing in it."""
+    running = Ledger.open(str(tmp_path / "running"))
+    lives.live(running, bundle)
+    (tmp_path / "copy").mkdir()
+    shutil.copy(tmp_path / "running" / LEDGER, tmp_path / "copy")
+    with pytest.raises(hubbub.StateRolledBack, match="missing"):
+        Ledger.open(str(tmp_path / "copy"))
+    running.close()
 
 
 def test_a_deleted_ledger_is_not_made_anew(bundle: hubbub.Bundle, tmp_path: Path) -> None:

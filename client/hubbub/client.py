@@ -99,7 +99,7 @@ class Client:
             self._recorder,
             self._transport,
             # A state in memory stays on this machine, wherever the operator moves to.
-            moves=self._owns_transport and not self._in_memory,
+            owned=self._owns_transport and not self._in_memory,
             clock=self._clock,
             source=self._source,
         )

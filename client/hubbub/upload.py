@@ -30,6 +30,8 @@ PAUSED_LOOK: Final = 600.0
 READERS_LOOK: Final = 5.0
 # A program that stores one report often stores more; so long the upload lets it. Seconds.
 BURST: Final = 0.2
+# Where nothing is due for longer, no connection is kept. Seconds.
+IDLE: Final = 30.0
 # An RPC that takes longer has lost its way.
 RPC_TIMEOUT: Final = 10.0
 
@@ -63,16 +65,16 @@ class Uploader:
         recorder: Recorder,
         transport: Transport,
         *,
-        moves: bool,
+        owned: bool,
         clock: Callable[[], float],
         source: Source,
     ) -> None:
-        """`moves`: whether the transport follows where a newer bundle's endpoint is."""
+        """`owned`: whether the transport may follow a newer bundle's endpoint, and be idle."""
         self._ledger = ledger
         self._in_force = in_force
         self._recorder = recorder
         self._transport = transport
-        self._moves = moves
+        self._owned = owned
         self._clock = clock
         self._source = source
         self.enabled = True
@@ -201,7 +203,11 @@ class Uploader:
             moments = [] if times is None else [float(times.first_due)]
             if next_end is not None:
                 moments.append(next_end)
-            return pushback, min(moments) - self._clock() if moments else None
+            pause = min(moments) - self._clock() if moments else None
+            channel = self._own_channel()
+            if channel is not None and (pause is None or pause > IDLE):
+                channel.disconnect()
+            return pushback, pause
         except Exception as error:
             # A full disk, a closed ledger. What waits, waits; the message may hold no more.
             if not self._stop.is_set():
@@ -250,9 +256,15 @@ class Uploader:
         if timeout <= 0:
             return
         came = self._in_force.refresh(self._transport, timeout, needed=needed)
-        if came and self._moves and isinstance(self._transport, GrpcTransport):
+        channel = self._own_channel()
+        if came and channel is not None:
             bundle = self._in_force.bundle
-            self._transport.move(bundle.endpoint, bundle.certificate_authority)
+            channel.move(bundle.endpoint, bundle.certificate_authority)
+
+    def _own_channel(self) -> GrpcTransport | None:
+        """The transport, if it is not the app's."""
+        transport = self._transport
+        return transport if self._owned and isinstance(transport, GrpcTransport) else None
 
     def _send(self, entry: Entry, timeout: float) -> None:
         """Send one report and note what became of it; raises Refused to try again later."""

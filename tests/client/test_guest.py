@@ -238,6 +238,33 @@ def test_a_child_sends_what_its_parent_left(operator: Operator, tmp_path: Path) 
     assert [entry.status for entry in entries(collection.state)] == [Status.COUNTED]
 
 
+IDLE = """
+import os, sys, time
+from hubbub import Client
+from tests.devices import HASTY
+file, key, state = sys.argv[1:]
+Client._source = HASTY
+def connections():
+    links = (os.path.join("/proc/self/fd", fd) for fd in os.listdir("/proc/self/fd"))
+    return sum(os.path.islink(link) and os.readlink(link).startswith("socket:") for link in links)
+with Client(file, operator_key=key, state_dir=state, budgets={"health": "8"}) as client:
+    client.metric("m").record("good")
+    while client._ledger.outbox():
+        time.sleep(0.05)
+    deadline = time.monotonic() + 30
+    while connections() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    print(connections())
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="no /proc here")
+def test_no_connection_is_kept_where_nothing_is_due(operator: Operator, tmp_path: Path) -> None:
+    collection = Collection(operator, tmp_path, ["m"])
+    with collection.served():
+        assert run(IDLE, collection.bundle_file, operator.key, collection.state) == "0\n"
+
+
 # The end of a program.
 
 LOST = """

@@ -139,7 +139,7 @@ def test_opt_out_and_in(run: Run, bundle: Bundle, state: Path) -> None:
     with Device(bundle, state, clock=time.time) as client:
         assert client.metric("memo").record("good")
     assert run("opt-out", state).out.splitlines() == [
-        "Opted out: nothing is recorded or sent any more.",
+        ENGLISH["done.opt-out"],
         "Deleted. Reports that waited: 2. What reports said: 2. Memos: 1.",
         ENGLISH["done.stays"],
     ]

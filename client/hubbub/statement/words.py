@@ -216,7 +216,8 @@ ENGLISH: Final[Mapping[str, str]] = MappingProxyType(
         "done.pause": "Paused: nothing is recorded or sent, and what waits goes on waiting.",
         "done.resume": "On: collection goes on.",
         "done.opt-in": "On: collection goes on. What was spent stays spent.",
-        "done.opt-out": "Opted out: nothing is recorded or sent any more.",
+        "done.opt-out": "Opted out: nothing is recorded or sent any more. A report that a program "
+        "has under way at this moment may still arrive.",
         "done.still-opted-out": "Nothing changes: you have opted out. {command} ends that.",
         "done.deleted": "Deleted. Reports that waited: {waiting}. What reports said: {reports}. "
         "Memos: {memos}.",

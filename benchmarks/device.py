@@ -1,17 +1,22 @@
 """What the SDK costs the device that it is a guest on: a start, a record, a report on its way.
 
 Processor time is the process's own, of all its threads, and the median of turns that are taken
-alternately, so that ratios hold even where the machine's speed changes. A record is one of a
-metric's rounds: checked, randomised, charged and put into the outbox. It is not sealed; that is
-done by the upload's thread when the report leaves, and stands on a line of its own.
+alternately; ratios are medians over the turns, so that they hold even where the machine's speed
+changes. A record is one of a metric's rounds: checked, randomised, charged and put into the
+outbox. It is not sealed; that is done when the report leaves, and stands on a line of its own.
+With its state in memory a client has no upload thread; in a directory it has one, which finds
+that nothing is due, and is left out on a line of its own.
 
-Beside it stand Glean, Mozilla's telemetry SDK, which keeps events on the device until they are
-sent and does not randomise (its `record`, until its own thread has written it), and pure-LDP,
-which randomises and neither keeps nor sends. Neither is needed; install them to see them:
-`pip install glean-sdk pure-ldp scikit-learn statsmodels` (pure-LDP imports the last two without
-asking for them; tried were 71.0.0 and 1.2.0).
+Beside it stand two packages that are not needed, each measured where it can be imported:
 
-Run as `python benchmarks/device.py`; it takes about two minutes.
+* Glean, Mozilla's telemetry SDK: `record` of an event with one extra, until Glean's own thread
+  has appended it to a file, without a sync. It neither randomises nor keeps account.
+* pure-LDP: `privatise`, for the same k and ε, from seeded generators. It neither keeps nor sends.
+
+Tried were glean-sdk 71.0.0 and pure-ldp 1.2.0; the latter imports scikit-learn and statsmodels
+without asking for them, and its local hashing fails with xxhash 4 (3.8.2 works).
+
+Run as `python benchmarks/device.py`; it takes about a minute.
 """
 
 import importlib
@@ -41,8 +46,9 @@ from hubbub.limits import REPORT_ID_BYTES
 from hubbub.randomness import SYSTEM
 from hubbub.sealing import seal
 from hubbub.testing import Aggregator
-from hubbub.transport import Refused
-from tests.bundles import Operator, make_bundle, make_metric
+from hubbub.transport import GrpcTransport, Refused
+from hubbub.v1 import report_pb2
+from tests.bundles import Operator, make_bundle, make_metric, make_request
 from tests.processes import ServeProcess
 
 TURNS: Final = 15
@@ -51,6 +57,8 @@ RECORDS: Final = 300
 SEALS: Final = 100
 # Of one device in one turn, in a directory.
 QUESTIONS: Final = 200
+# In one request.
+BATCH: Final = 50
 LIMIT_MICROSECONDS: Final = 60
 LIMIT_SYNCS: Final = 2
 
@@ -58,8 +66,11 @@ LIMIT_SYNCS: Final = 2
 EPSILON: Final = "0.05"
 FEW, MANY = [f"value {number}" for number in range(5)], [f"value {number}" for number in range(128)]
 DAILY: Final = (86_400, RECORDS, 86_400)
+# Asked today. A report leaves within a day: of a turn's hardly ever one is due while it lasts.
+TODAY: Final = (86_400, 100_000, 86_400)
 RANDOMISED: Final = "randomised response, k = 5"
 UNARY: Final = "optimised unary encoding, k = 128"
+HASHED: Final = "local hashing, k = 128"
 MEMOISED: Final = "memoised randomised response, k = 5"
 CONTRACTS: Final = {
     RANDOMISED: make_metric(
@@ -68,6 +79,9 @@ CONTRACTS: Final = {
     UNARY: make_metric(
         "many", values=MANY, mechanism="optimised-unary", epsilon=EPSILON, periodic=DAILY
     ),
+    HASHED: make_metric(
+        "hashed", values=MANY, mechanism="local-hashing", epsilon=EPSILON, periodic=DAILY
+    ),
     MEMOISED: make_metric(
         "memoised",
         values=FEW,
@@ -75,6 +89,16 @@ CONTRACTS: Final = {
         permanent="2",
         periodic=DAILY,
     ),
+}
+IN_MEMORY: Final = "record in memory, {}"
+IN_DIRECTORY: Final = f"record in a directory, {RANDOMISED}"
+ALONE: Final = "randomise alone, {}"
+GLEAN: Final = "Glean's record"
+PURE_LDP: Final = "pure-LDP's privatise, {}"
+# What each is compared with, and how it is installed.
+PEERS: Final = {GLEAN: (IN_DIRECTORY, "glean-sdk")} | {
+    PURE_LDP.format(what): (ALONE.format(what), "pure-ldp scikit-learn statsmodels 'xxhash<4'")
+    for what in (RANDOMISED, UNARY, HASHED)
 }
 
 # What is done, and how many times: in each turn once, between what is not timed.
@@ -90,8 +114,8 @@ def line(what: str, figure: str, note: str = "") -> None:
     print(f"{what:<62} {figure:>10}  {note}".rstrip(), flush=True)
 
 
-def microseconds(turns: dict[str, Turn]) -> dict[str, float]:
-    """Of processor time, for one time of each: medians over alternating turns."""
+def microseconds(turns: dict[str, Turn]) -> dict[str, list[float]]:
+    """Of processor time, for one time of each, by turns that are taken alternately."""
     found: dict[str, list[float]] = {name: [] for name in turns}
     for turn in range(TURNS + 1):
         for name, begin in turns.items():
@@ -102,7 +126,7 @@ def microseconds(turns: dict[str, Turn]) -> dict[str, float]:
             # In the first, what is made once is made.
             if turn:
                 found[name].append(spent / 1e3 / times)
-    return {name: median(figures) for name, figures in found.items()}
+    return found
 
 
 # A record.
@@ -139,22 +163,33 @@ def recording(operator: Operator, contract: bytes) -> Turn:
     return begin
 
 
-def storing(operator: Operator, states: Iterator[Path], *, send: bool) -> Turn:
-    """A device with its state on disk answers many metrics once.
+class Threadless(Client):
+    """Never starts its upload thread."""
 
-    `send`: all is sealed and handed to a network that takes no time. Else none is due.
-    """
+    def _wake(self) -> None:
+        """Nobody is woken."""
+
+
+def on_disk(bundle: Bundle, state: Path, kind: type[Client] = Client) -> Client:
+    """A device whose network takes every report in no time."""
+    return kind(
+        bundle,
+        operator_key=bundle.operator,
+        state_dir=state,
+        budgets={"health": "32"},
+        transport=Nowhere(),
+    )
+
+
+def storing(
+    operator: Operator, states: Iterator[Path], kind: type[Client] = Client, *, send: bool = False
+) -> Turn:
+    """A device with its state on disk answers many metrics once; `send`: and sends it all."""
     bundle = make_bundle(operator, *questionnaire())
 
     @contextmanager
     def begin() -> Iterator[tuple[Callable[[], object], int]]:
-        with Client(
-            bundle,
-            operator_key=bundle.operator,
-            state_dir=next(states),
-            budgets={"health": "32"},
-            transport=Nowhere(),
-        ) as client:
+        with on_disk(bundle, next(states), kind) as client:
             handles = [client.metric(name) for name in bundle.metrics]
 
             def act() -> None:
@@ -169,9 +204,15 @@ def storing(operator: Operator, states: Iterator[Path], *, send: bool) -> Turn:
 
 
 def questionnaire() -> list[bytes]:
-    """The contracts of many metrics, each asked once."""
+    """The contracts of many metrics."""
     return [
-        make_metric(f"m{number}", values=FEW, mechanism="randomised-response", epsilon=EPSILON)
+        make_metric(
+            f"m{number}",
+            values=FEW,
+            mechanism="randomised-response",
+            epsilon=EPSILON,
+            periodic=TODAY,
+        )
         for number in range(QUESTIONS)
     ]
 
@@ -204,24 +245,26 @@ def sealing(operator: Operator) -> Turn:
 
 
 def privatising(client_class: str, values: int, **options: Any) -> Turn | None:
-    """pure-LDP's, for the same k and ε; None: it is not here."""
+    """pure-LDP's, for the same k and ε; None: it is not here, or not with what it needs."""
     try:
         package = importlib.import_module("pure_ldp.frequency_oracles")
-    except ImportError:
+        client = getattr(package, client_class)(float(EPSILON), values, **options)
+        client.privatise(3)
+    except (ImportError, TypeError):
         return None
-    client = getattr(package, client_class)(float(EPSILON), values, **options)
     return repeated(lambda: client.privatise(3))
 
 
 @contextmanager
 def glean(folder: Path) -> Iterator[Turn | None]:
-    """Glean's `record` of an event with one extra; None: it is not here."""
+    """Glean's `record`; None: it is not here."""
     try:
         names = ("glean", "glean.metrics", "glean.testing")
-        package, metrics, testing = map(importlib.import_module, names)
+        modules: list[Any] = [importlib.import_module(name) for name in names]
     except ImportError:
         yield None
         return
+    package, metrics, testing = modules
     # Nobody listens there, and nothing is sent.
     configuration = package.Configuration(server_endpoint="http://127.0.0.1:1")
     package.Glean.initialize(
@@ -230,6 +273,17 @@ def glean(folder: Path) -> Iterator[Turn | None]:
         upload_enabled=True,
         data_dir=folder,
         configuration=configuration,
+    )
+    # Glean passes over what is for a ping that it does not know.
+    metrics.PingType(
+        name="device",
+        include_client_id=False,
+        send_if_empty=False,
+        precise_timestamps=True,
+        include_info_sections=False,
+        schedules_pings=[],
+        reason_codes=[],
+        uploader_capabilities=[],
     )
     asked = metrics.CommonMetricData(
         category="few",
@@ -240,7 +294,9 @@ def glean(folder: Path) -> Iterator[Turn | None]:
     )
     event = metrics.EventMetricType(asked, ["answer"])
 
-    class Extra(metrics.EventExtras):  # type: ignore[misc]
+    extras: Any = metrics.EventExtras
+
+    class Extra(extras):  # type: ignore[misc]
         def to_ffi_extra(self) -> dict[str, str]:
             return {"answer": "value 3"}
 
@@ -252,6 +308,7 @@ def glean(folder: Path) -> Iterator[Turn | None]:
 
     try:
         yield lambda: nullcontext((act, RECORDS))
+        must(len(event.test_get_value()) == (TURNS + 1) * RECORDS)
     finally:
         package.Glean.shutdown()
 
@@ -261,28 +318,41 @@ def show_records(operator: Operator, hybrid: Operator, folder: Path) -> None:
     states = (folder / f"state {number}" for number in count())
     with glean(folder / "glean") as record:
         turns: dict[str, Turn | None] = {
-            f"record in memory, {RANDOMISED}": recording(operator, CONTRACTS[RANDOMISED]),
-            f"record in memory, {UNARY}": recording(operator, CONTRACTS[UNARY]),
-            f"record in memory, {MEMOISED}": recording(operator, CONTRACTS[MEMOISED]),
-            f"record in a directory, {RANDOMISED}": storing(operator, states, send=False),
+            **{
+                IN_MEMORY.format(what): recording(operator, contract)
+                for what, contract in CONTRACTS.items()
+            },
+            GLEAN: record,
+            IN_DIRECTORY: storing(operator, states),
+            "the same, without the upload thread": storing(operator, states, Threadless),
             "the same, sealed and sent, but for gRPC": storing(operator, states, send=True),
-            "Glean's record": record,
             "seal, X25519": sealing(operator),
             "seal, ML-KEM-768 with X25519": sealing(hybrid),
-            f"randomise alone, {RANDOMISED}": randomising(
-                make_bundle(operator, CONTRACTS[RANDOMISED])
-            ),
-            f"pure-LDP's privatise, {RANDOMISED}": privatising("DEClient", len(FEW)),
-            f"randomise alone, {UNARY}": randomising(make_bundle(operator, CONTRACTS[UNARY])),
-            f"pure-LDP's privatise, {UNARY}": privatising("UEClient", len(MANY), use_oue=True),
+            **beside(operator, RANDOMISED, "DEClient", len(FEW)),
+            **beside(operator, UNARY, "UEClient", len(MANY), use_oue=True),
+            **beside(operator, HASHED, "LHClient", len(MANY), use_olh=True),
         }
         found = microseconds({name: turn for name, turn in turns.items() if turn is not None})
     for name in turns:
-        if name not in found:
-            line(name, "–", "not installed: see the head of this file")
-            continue
-        note = f"limit {LIMIT_MICROSECONDS}" if name.startswith("record in memory") else ""
-        line(name, f"{found[name]:.1f}", note)
+        note = f"limit {LIMIT_MICROSECONDS}" if name.startswith(IN_MEMORY.format("")) else ""
+        if name in PEERS:
+            ours, package = PEERS[name]
+            if name not in found:
+                line(name, "–", f"not installed: pip install {package}")
+                continue
+            ratios = (mine / theirs for mine, theirs in zip(found[ours], found[name], strict=True))
+            note = f"Hubbub's is {median(ratios):.2f} × that"
+        line(name, f"{median(found[name]):.1f}", note)
+
+
+def beside(
+    operator: Operator, what: str, client_class: str, values: int, **options: Any
+) -> dict[str, Turn | None]:
+    """A mechanism alone, and pure-LDP's."""
+    return {
+        ALONE.format(what): randomising(make_bundle(operator, CONTRACTS[what])),
+        PURE_LDP.format(what): privatising(client_class, values, **options),
+    }
 
 
 # What is written.
@@ -341,6 +411,30 @@ def show_writes(operator: Operator, folder: Path) -> None:
     line("fsyncs", f"{kinds['syncs'] / records:.2f}", f"limit {LIMIT_SYNCS}")
 
 
+def show_growth(operator: Operator, folder: Path) -> None:
+    """How much larger the state directory is afterwards, for one record."""
+    bundle, state = make_bundle(operator, *questionnaire()), folder / "grown"
+    first, *rest = bundle.metrics
+
+    def size() -> int:
+        return sum(file.stat().st_size for file in state.iterdir())
+
+    def show(when: str) -> None:
+        line(f"bytes the directory grows by, {when}", f"{(size() - before) / len(rest):,.0f}")
+
+    with on_disk(bundle, state) as client:
+        must(client.metric(first).record("value 3"))
+    before = size()
+    with on_disk(bundle, state) as client:
+        for name in rest:
+            must(client.metric(name).record("value 3"))
+        show("log included, until it is merged")
+    show("closed, which merges the log")
+    with on_disk(bundle, state) as client:
+        must(client.flush(60))
+    show("sent and closed")
+
+
 # What is sent.
 
 
@@ -381,46 +475,98 @@ class Meter:
             end.close()
 
 
+def row(what: str, *figures: float) -> None:
+    """Of the table of bytes."""
+    cells = (f"{figure:>9,.{1 if isinstance(figure, float) else 0}f}" for figure in figures)
+    print(f"{what:<50}{''.join(cells)}", flush=True)
+
+
 def show_bytes(operator: Operator, hybrid: Operator, folder: Path) -> None:
+    """A device sends one report to a request; the last row is what the wire also permits."""
+    print(f"\n{'bytes of one report, and by TCP for it':<50}", end="")
     print(
-        f"\n{'bytes of one report, and by TCP for it':<50}"
-        f"{'payload':>8}{'sealed':>8}{'up':>8}{'down':>8}"
+        "".join(f"{name:>9}" for name in ("payload", "with id", "sealed", "request", "up", "down"))
     )
+    # Of a series' rounds, whose reports leave when they are over.
+    seconds = (1, 600, 600)
     contracts = {
         RANDOMISED: make_metric("few", values=FEW, mechanism="randomised-response"),
         UNARY: make_metric("many", values=MANY, mechanism="optimised-unary"),
         "subset selection, k = 128": make_metric("s", values=MANY, mechanism="subset-selection"),
-        "local hashing, k = 128": make_metric("hashed", values=MANY, mechanism="local-hashing"),
+        HASHED: make_metric("hashed", values=MANY, mechanism="local-hashing"),
+        MEMOISED: make_metric(
+            "memoised",
+            values=FEW,
+            mechanism="memoised-randomised-response",
+            permanent="2",
+            starts=int(time.time()),
+            periodic=seconds,
+        ),
     }
     for suite, keys in (("X25519", operator), ("ML-KEM-768 with X25519", hybrid)):
         file = folder / f"{suite}.hubbub"
         # The first is for what comes once: the handshake, and a look for a newer bundle.
-        metrics = [make_metric("first"), *contracts.values()]
+        metrics = [make_metric("first", values=FEW), *contracts.values()]
         file.write_bytes(keys.sign(metrics))
         with (
             ServeProcess(keys, file, folder / f"{suite}.sqlite3") as serve,
             Meter(serve.public) as meter,
         ):
             bundle = make_bundle(keys, *metrics, endpoint=meter.endpoint)
+            transport = GrpcTransport(bundle.endpoint, bundle.certificate_authority)
             with Client(
-                bundle, operator_key=bundle.operator, state_dir=None, budgets={"health": "32"}
+                bundle,
+                operator_key=bundle.operator,
+                state_dir=None,
+                budgets={"health": "32"},
+                transport=transport,
             ) as client:
                 for what, name in zip(
                     [f"the first, {suite}", *contracts], bundle.metrics, strict=True
                 ):
                     before = meter.up, meter.down
-                    must(client.metric(name).record("good" if name == "first" else "value 3"))
-                    must(client.flush(30))
-                    # Acknowledged, and what gRPC says to itself after.
-                    time.sleep(0.3)
-                    report = REPORT_ID_BYTES + bundle.metrics[name].mechanism.payload_size
-                    sealed = len(seal(bundle.sealing_keys[0], bytes(32), 0, bytes(report)))
-                    print(
-                        f"{what:<50}{report - REPORT_ID_BYTES:>8}{sealed:>8}"
-                        f"{meter.up - before[0]:>8,}{meter.down - before[1]:>8,}",
-                        flush=True,
+                    must(client.metric(name).record("value 3"))
+                    (waiting,) = client.preview()
+                    while client.preview():
+                        must(client.flush(30))
+                        # Until it is due, acknowledged, and gRPC has said to itself what it says.
+                        time.sleep(0.3)
+                    request = make_request(bundle, name, round_number=waiting.round)
+                    payload = bundle.metrics[name].mechanism.payload_size
+                    row(
+                        what,
+                        payload,
+                        REPORT_ID_BYTES + payload,
+                        len(request.sealed),
+                        request.ByteSize(),
+                        meter.up - before[0],
+                        meter.down - before[1],
                     )
+            show_batch(bundle, transport, meter)
+            transport.close()
             must(serve.terminate() == 0)
+
+
+def show_batch(bundle: Bundle, transport: GrpcTransport, meter: Meter) -> None:
+    """Many reports in one request, of randomised response: bytes for each."""
+    mechanism = bundle.metrics["few"].mechanism
+    reports = [(os.urandom(REPORT_ID_BYTES), mechanism.randomise(3, SYSTEM)) for _ in range(BATCH)]
+    request = make_request(bundle, "few", reports)
+    before = meter.up, meter.down
+    statuses = transport.submit(
+        request.digest, request.round, request.key_id, request.sealed, timeout=30
+    )
+    must(list(statuses) == [report_pb2.REPORT_STATUS_COUNTED] * BATCH)
+    time.sleep(0.3)
+    row(
+        f"  {BATCH} in one request, for each",
+        mechanism.payload_size,
+        REPORT_ID_BYTES + mechanism.payload_size,
+        len(request.sealed) // BATCH,
+        request.ByteSize() / BATCH,
+        (meter.up - before[0]) / BATCH,
+        (meter.down - before[1]) / BATCH,
+    )
 
 
 def main() -> None:
@@ -431,6 +577,7 @@ def main() -> None:
         hybrid = Operator.create(folder / "hybrid keys", hybrid=True)
         show_records(operator, hybrid, folder)
         show_writes(operator, folder)
+        show_growth(operator, folder)
         show_bytes(operator, hybrid, folder)
 
 

@@ -9,12 +9,15 @@ import os
 import secrets
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarks import device, timing
 from hubbub.mechanisms import MEMOISED, RandomisedResponse
+from hubbub.upload import BURST
 from tests.bundles import Operator
 
 ROOT = Path(__file__).parents[1]
@@ -86,12 +89,63 @@ def test_what_a_device_pays_is_measured(
     hybrid = Operator.create(tmp_path / "hybrid keys", hybrid=True)
     device.show_records(operator, hybrid, tmp_path)
     device.show_writes(operator, tmp_path)
+    device.show_growth(operator, tmp_path)
     device.show_bytes(operator, hybrid, tmp_path)
     printed = capsys.readouterr().out
     # The peers are no dependencies.
-    assert printed.count("not installed") in (0, 1, 2, 3)
-    assert printed.count("limit 60") == 3
+    without = printed.count("not installed: pip install ")
+    assert without + printed.count("Hubbub's is ") == len(device.PEERS)
+    assert printed.count("limit 60") == len(device.CONTRACTS)
+    assert printed.count("bytes the directory grows by") == 3
     (fsyncs,) = (line.split()[1] for line in printed.splitlines() if line.startswith("fsyncs"))
     assert float(fsyncs) == device.LIMIT_SYNCS
-    sizes = [line.split()[-4:-2] for line in printed.splitlines() if line.startswith("randomised")]
-    assert sizes == [["1", "65"], ["1", "1153"]]
+    sizes = [line.split()[-6:-2] for line in printed.splitlines() if line.startswith("randomised")]
+    assert sizes == [["1", "17", "65", "111"], ["1", "17", "1,153", "1,200"]]
+    batches = [line for line in printed.splitlines() if line.startswith("  50 in one request")]
+    assert [line.split()[-3] for line in batches] == ["65.9", "1,154.0"]
+
+
+def test_no_report_is_due_while_records_are_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the upload's thread seals, and what that takes is taken for a record's."""
+    sent: list[object] = []
+
+    def submit(*report: object) -> list[int]:
+        sent.append(report)
+        return [1]
+
+    monkeypatch.setattr(device.Nowhere, "submit", submit)
+    operator = Operator.create(tmp_path / "keys")
+    with device.storing(operator, iter([tmp_path / "state"]))() as (act, times):
+        act()
+        # Many times as long as the upload lets a burst go on.
+        time.sleep(10 * BURST)
+    assert times == device.QUESTIONS
+    assert len(sent) <= 2
+
+
+def test_a_peer_is_shown_with_its_ratio(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Peer:
+        def __init__(self, epsilon: float, values: int, **_: object) -> None:
+            assert (epsilon, values) in ((0.05, 5), (0.05, 128))
+
+        def privatise(self, value: int) -> int:
+            return sum(range(10_000)) + value
+
+    # It starts but once in a process.
+    monkeypatch.setitem(sys.modules, "glean", None)
+    names = ("DEClient", "UEClient", "LHClient")
+    monkeypatch.setitem(
+        sys.modules, "pure_ldp.frequency_oracles", SimpleNamespace(**dict.fromkeys(names, Peer))
+    )
+    for few in ("TURNS", "RECORDS", "SEALS", "QUESTIONS"):
+        monkeypatch.setattr(device, few, 2)
+    operator = Operator.create(tmp_path / "keys")
+    device.show_records(operator, operator, tmp_path)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "pure-LDP" in line]
+    ratios = [float(line.partition("Hubbub's is")[2].split()[0]) for line in lines]
+    assert len(ratios) == 3
+    assert max(ratios) < 1

@@ -196,7 +196,9 @@ def _require_series(metric: Metric) -> None:
     if metric.permanent is not None:
         if not isinstance(schedule, Periodic) or schedule.join:
             raise InvalidContract(
-                name, "schedule", "of a memoised mechanism is every round of many"
+                name,
+                "schedule",
+                "of a memoised mechanism is every round of many: not once, and without join",
             )
         if metric.permanent.charge <= metric.epsilon.charge:
             raise InvalidContract(

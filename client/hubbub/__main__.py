@@ -10,9 +10,10 @@ from contextlib import closing
 from io import TextIOWrapper
 from typing import Final, TextIO
 
+from hubbub.contract import read_metric
 from hubbub.errors import HubbubError
 from hubbub.ledger import Ledger
-from hubbub.rows import Switch
+from hubbub.rows import Status, Switch
 from hubbub.statement import ENGLISH, NEWEST, Statement, Words, statement
 from hubbub.statement.metric_section import command
 
@@ -32,6 +33,9 @@ _SWITCHES: Final = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     options = _parser().parse_args(arguments)
+    if sys.stdout is None:
+        # It was closed before the start: what is said goes nowhere, and what is done is done.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
         # Better an escaped ε than none at all.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -171,40 +175,46 @@ def _show(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     content = _read(options.state_dir).json()
     # Never in place of another file, and for nobody else to read.
-    with open(
+    file = open(  # noqa: SIM115
         options.file, "x", encoding="utf-8", opener=lambda path, how: os.open(path, how, 0o600)
-    ) as file:
-        file.write(content + "\n")
+    )
+    try:
+        with file:
+            file.write(content + "\n")
+    except BaseException:
+        # Half of it would be in the way of the next try.
+        os.unlink(options.file)
+        raise
     return 0
 
 
 def _switch(options: argparse.Namespace) -> int:
     words, (switch, _) = _words(options), _SWITCHES[options.command]
     # Where there is no ledger none is made: the directory may be a slip of the pen.
-    before = _read(options.state_dir)
+    Ledger.open_to_read(options.state_dir).close()
     unless = Switch.OPTED_OUT if options.command in ("pause", "resume") else None
     with closing(Ledger.open(options.state_dir)) as ledger:
+        deleted = _to_delete(ledger)
         if ledger.set_switch(switch, int(time.time()), unless=unless) is unless:
             print(words("done.still-opted-out", command=command("opt-in DIR")))
             return 0
     print(words(f"done.{options.command}"))
     if switch is Switch.OPTED_OUT:
-        print(words("done.deleted", **_deleted(before)))
+        print(words("done.deleted", **deleted))
         print(words("done.stays"))
     return 0
 
 
-def _deleted(before: Statement) -> dict[str, int]:
-    """How much of a statement opting out has deleted."""
-    reports = [report for metric in before.metrics for report in metric.reports]
+def _to_delete(ledger: Ledger) -> dict[str, int]:
+    """How much of a ledger opting out deletes."""
+    entries, contracts = ledger.entries(), ledger.contracts()
     return {
-        "waiting": sum(report.status in ("waiting", "sent") for report in reports),
-        "reports": sum(report.payload is not None for report in reports),
+        "waiting": sum(entry.status in (Status.WAITING, Status.SENT) for entry in entries),
+        "reports": sum(entry.report is not None for entry in entries),
         "memos": sum(
-            payment.in_force
-            for metric in before.metrics
-            if metric.memo is not None and metric.series is not None
-            for payment in metric.series.payments
+            enrolment.secret is not None
+            and read_metric(contracts[enrolment.metric]).memoised is not None
+            for enrolment in ledger.enrolments()
         ),
     }
 

@@ -196,6 +196,9 @@ class Client:
             switch = self._ledger.set_switch(switch, int(self._clock()), unless=unless)
         except Exception as error:
             log.warning("the owner's choice could not be stored: %s", type(error).__name__)
+            if switch is not Switch.ON:
+                # It may be in force all the same.
+                self._disconnect()
             return False
         if switch is not Switch.ON:
             self._disconnect()
@@ -262,8 +265,9 @@ class Client:
         if self._closed or not self.enabled:
             return False
         try:
-            self._recorder.attend_all()
-            return self._uploader.flush(timeout)
+            began = time.monotonic()
+            self._recorder.attend_all(timeout)
+            return self._uploader.flush(timeout - (time.monotonic() - began))
         except Exception as error:
             log.warning("flush failed: %s", type(error).__name__)
             return False
@@ -307,10 +311,15 @@ class Client:
         except Exception:
             # Whatever it was, its text might quote what it choked on.
             outcome = Outcome.NOT_STORED
-        if outcome or self._inherited:
-            self._inherited = False
-            self._wake()
-        self._count(outcome)
+        stored = bool(outcome)
+        try:
+            if stored or self._inherited:
+                self._inherited = False
+                self._wake()
+            self._count(Outcome.STORED if stored else outcome, stored)
+        except Exception:
+            # The stack is at its end, or the app's log. Nothing of it is about the report.
+            self._inherited = True
         return outcome
 
     def _after_fork(self) -> None:
@@ -353,13 +362,12 @@ class Client:
     def _off(self) -> Outcome:
         return Outcome.CLIENT_CLOSED if self._closed else Outcome.COLLECTION_OFF
 
-    def _count(self, outcome: Outcome) -> None:
-        counted = Outcome.STORED if outcome else outcome
+    def _count(self, outcome: Outcome, stored: bool) -> None:
         with self._lock:
-            self._counts[counted] += 1
-            count = self._counts[counted]
+            self._counts[outcome] += 1
+            count = self._counts[outcome]
         # The first, the tenth, the hundredth …: enough to notice, too few to fill a log.
-        if not outcome and str(count).strip("0") == "1":
+        if not stored and str(count).strip("0") == "1":
             log.warning("record: %s (%d times so far)", outcome, count)
 
 
@@ -376,7 +384,8 @@ class MetricHandle:
         """Randomise a value and store the noisy report; the value itself is kept nowhere.
 
         `value` is one of the metric's labels, or None for "nothing to report". Truthy if
-        stored. Never raises and never waits for the network.
+        stored. Never raises and never waits for the network. An exception that a signal's handler
+        raises meanwhile ends it too, and is not seen by the app unless it is a BaseException.
         """
         return self._client.record(self._metric, value)
 

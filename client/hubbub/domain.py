@@ -21,10 +21,15 @@ _HIDDEN: Final = re.compile(
     r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of writing
     r"\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # invisible
     r"\u115f\u1160\u2800\u3164\uffa0"  # letters and a braille cell that are blank
-    r"\ue000-\uf8ff\U000e0000-\U000e007f\U000f0000-\U0010ffff]"  # no agreed meaning
+    r"\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # format signs
+    r"\ue000-\uf8ff\ufdd0-\ufdef\ufffe\uffff"  # no agreed meaning
+    r"\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
 )
-# These are invisible too, but Persian, Hindi and composed emoji are spelled with them.
-_JOINERS: Final = "\u200c\u200d"
+# These are invisible too, but Persian, Hindi, Mongolian and emoji are spelled with them: joiners,
+# and what selects a variant of a letter. There must be something beside them.
+_JOINERS: Final = "\u200c\u200d\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f" + "".join(
+    map(chr, range(0xFE00, 0xFE10))
+)
 
 
 class Domain(NamedTuple):

@@ -35,7 +35,7 @@ class Resemblance(NamedTuple):
     change_noticed: float
     """…to be right so often about whether the value changed halfway: 0.5 is guessing."""
     change_noticed_ever: float
-    """The same with any number of reports: at most."""
+    """The same with any number of reports: at most. Of several changes more is noticed."""
     run: int
     """How many reports a run has, of which two…"""
     linked: float
@@ -72,7 +72,7 @@ def change_noticed(mechanism: MemoisedMechanism, rounds: int) -> float:
 
 
 def change_noticed_ever(mechanism: MemoisedMechanism) -> float:
-    """How often *any* attack is right at most, however many reports it sees.
+    """How often *any* attack is right about one change at most, however many reports it sees.
 
     As if it saw the rows themselves: then a change goes unnoticed only where two rows are equal.
     """

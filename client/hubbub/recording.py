@@ -6,8 +6,10 @@ round that it joins is answered, if need be with "nothing to report".
 """
 
 import sqlite3
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import inf
 from typing import Final, cast
 
 from hubbub.charging import Answer, Charge, Enrolling
@@ -100,17 +102,17 @@ class Recorder:
 
         self._ledger.transact(pay)
 
-    def attend_all(self) -> float | None:
+    def attend_all(self, patience: float = inf) -> float | None:
         """Attend every series; tell when the next round that may need it is over, in seconds UTC.
 
-        None: no round will.
+        None: no round will. What is not done after `patience` seconds is left for the next time.
         """
-        series = self.series()
+        series, deadline = self.series(), time.monotonic() + patience
         for metric in series:
-            self.attend(metric)
+            self._attend(metric, deadline)
         return min(filter(None, map(self._next_end, series)), default=None)
 
-    def attend(self, metric: Metric) -> None:
+    def _attend(self, metric: Metric, deadline: float) -> None:
         """Answer a series' rounds that are over, and still take reports, with `absent`.
 
         Those that have an answer, or that this device does not join, stay as they are. A metric
@@ -124,6 +126,8 @@ class Recorder:
             return
         for first in range(0, len(rounds), AT_ONCE):
             some = rounds[first : first + AT_ONCE]
+            if time.monotonic() >= deadline:
+                return
             fill = partial(self._fill, metric=metric, rounds=some, absent=absent)
             if not self._ledger.transact(fill):
                 return

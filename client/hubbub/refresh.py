@@ -49,7 +49,8 @@ class BundleInForce:
             return False
         try:
             newer = Bundle.verify(transport.fetch_bundle(timeout), operator_key=self._keys)
-            if newer.revision > self.bundle.revision:
+            # Of several operators that the app trusts, one is followed at a time.
+            if newer.operator == self.bundle.operator and newer.revision > self.bundle.revision:
                 self.bundle = self._adopt(newer, fetched=True)
                 return True
         except (Refused, HubbubError) as refusal:

@@ -6,7 +6,7 @@ on devices that answer every round from one memo.
 
 from fractions import Fraction
 from itertools import product
-from math import sqrt
+from math import comb, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,19 @@ import pytest
 from numpy.typing import NDArray
 
 from hubbub.exact import Epsilon
-from hubbub.mechanisms import MEMOISED, Mechanism, MemoisedMechanism, MemoisedUnary, OptimisedUnary
+from hubbub.mechanisms import (
+    MEMOISED,
+    Mechanism,
+    MemoisedMechanism,
+    MemoisedUnary,
+    OptimisedUnary,
+    RandomisedResponse,
+)
 from hubbub.randomness import SYSTEM
 from hubbub_aggregator.estimation.comparison import Sample
 from hubbub_aggregator.estimation.differences import between
 from hubbub_aggregator.estimation.estimate import estimate
-from hubbub_aggregator.estimation.intervals import Target
+from hubbub_aggregator.estimation.intervals import Target, rarer
 from hubbub_aggregator.estimation.pooled import Pool, pool, pooled_estimate, vary_together
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.tally import Tally
@@ -335,3 +342,39 @@ def test_a_difference_between_rounds_of_the_same_devices_is_as_unsure_as_is_said
 
     assert n * found.std_error**2 == pytest.approx(true / (p - q) ** 2, rel=1e-6)
     assert found.high - found.low == pytest.approx(2 * 1.96 * found.std_error, rel=1e-3)
+
+
+@pytest.mark.parametrize("target", ["respondents", "population"])
+def test_a_device_that_has_one_value_has_not_the_other(target: Target) -> None:
+    """Two values in two rounds, each device's the same in both: 2 f g / n for a population."""
+    n, holders = 10**9, np.array([0.45, 0.35, 0.2])
+    mechanism = RandomisedResponse.calibrate(3, Epsilon.parse("2"))
+    p, q = map(float, mechanism.support)
+    sample = Sample(mechanism, Tally(n, np.rint(n * (q + holders * (p - q))).astype(np.int64)))
+
+    found = between(sample, sample, np.array([0]), np.array([1]), target=target)
+
+    one, other = (
+        estimate(mechanism.support, sample.tally.cells, n, target=target).std_error[place] ** 2
+        for place in (0, 1)
+    )
+    shared = 2 * holders[0] * holders[1] / n if target == "population" else 0.0
+    assert found.std_error**2 == pytest.approx(one + other + shared, rel=1e-6)
+
+
+def test_an_interval_is_held_where_rows_are_rarer_than_reports() -> None:
+    """Of 490 devices over so many rounds that only the rows are left to chance; at share 0."""
+    mechanism = memoised("memoised-optimised-unary", 4, permanent="8", epsilon="2")
+    assert isinstance(mechanism, MemoisedUnary)
+    n, rounds, rare = 490, 100_000, float(mechanism.permanent.support.q)
+    assert rarer(mechanism.support, n) > 30 > rarer(mechanism.permanent.support, n)
+    flip = mechanism.flip / 2**64
+    held = 0.0
+    for raised in range(8):
+        count = round(rounds * (raised * (1 - flip) + (n - raised) * flip))
+        tally = Tally(n * rounds, np.full(4, count))
+        pairs = Tally(tally.n * (rounds - 1), tally.cells * (rounds - 1))
+        found = pooled_estimate(mechanism, Pool(rounds, tally, pairs))
+        chance = comb(n, raised) * rare**raised * (1 - rare) ** (n - raised)
+        held += chance * bool(found.low[0] <= 0 <= found.high[0])
+    assert held > 0.935

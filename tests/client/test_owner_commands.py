@@ -2,6 +2,8 @@
 
 import json
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -104,6 +106,31 @@ def test_show_all(run: Run, operator: Operator, tmp_path: Path) -> None:
     few, everything = run("show", tmp_path).out, run("show", tmp_path, "--all").out
     assert few.count("    Round ") == 10
     assert everything.count("    Round ") == 20
+
+
+def test_an_export_that_fails_leaves_no_half(state: Path, tmp_path: Path) -> None:
+    file = tmp_path / "owner.json"
+    # No file may grow beyond two blocks: as on a full disk.
+    script = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (1_024, 1_024)); "
+    script += "import signal as s; s.signal(s.SIGXFSZ, s.SIG_IGN); "
+    script += "from hubbub.__main__ import main; raise SystemExit(main())"
+    ran = subprocess.run(
+        [sys.executable, "-c", script, "export", state, file],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "File too large" in ran.stderr
+    assert not file.exists()
+
+
+def test_nobody_listens(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its standard output was closed before it began: `python -m hubbub pause DIR >&-`."""
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["pause", str(state)]) == 0
+    sys.stdout.close()
+    assert switch(state) is Switch.PAUSED
 
 
 def test_export(run: Run, state: Path, tmp_path: Path) -> None:

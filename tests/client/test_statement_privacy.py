@@ -140,10 +140,10 @@ def test_what_a_memo_protects_and_what_not(month: owners.Owned, name: str) -> No
     assert "and come back to an earlier one, in the same rounds" in protected
     assert ("those that share one look alike" in protected) == hashed
     bare = row(text, MEMO[name], "Not protected")
-    assert bare.startswith("That an answer changed, when, and whether it came back.")
+    assert bare.startswith("That an answer changed, when, and whether it came back, and what")
     assert f"right {memo.change_noticed_percent} % of the time" in bare
     assert ("one of 8: 3.0 bits that mark the device" in bare) == hashed
-    assert row(text, MEMO[name], "All reports").endswith("Whether they changed is not in this.")
+    assert row(text, MEMO[name], "All reports").endswith("see what is not protected.")
     price = (
         f"ε {mechanism.rows} = {mechanism.rows} cells × 1, as a whole and before the first answer"
     )

@@ -115,14 +115,17 @@ def compared_between(
 ) -> Compared:
     """Two snapshots: variances add, and noise moves each share by its part of it.
 
-    If the same memos answered both, what the noise has in common comes off again, and the
+    If the same devices answered both, what is the same in both comes off again, and the
     difference is surer than is said; or where that is negative, less sure, which is added.
     """
     sides = _side(left, values[0]), _side(right, values[1])
     noise = [side.spread("respondents") ** 2 for side in sides]
     part = noise[0] / (noise[0] + noise[1])
     one, other = (share_variance(side.support, side.counts, side.n, target) for side in sides)
-    common = _in_common(left.mechanism, right.mechanism, sides, values[0] != values[1])
+    common = np.zeros(len(part))
+    if left.mechanism == right.mechanism:
+        at_most = _exclusion(left.mechanism, sides, target)
+        common = np.where(values[0] != values[1], at_most, 0.0)
     spreads = [side.spread(target) for side in sides]
     return Compared(
         *sides,
@@ -136,18 +139,20 @@ def compared_between(
     )
 
 
-def _in_common(
-    left: Mechanism, right: Mechanism, sides: tuple[Side, Side], differ: NDArray[np.bool_]
-) -> Floats:
-    """The covariance of two rounds' estimates of different values, if it is below 0: at most 0.
+def _exclusion(mechanism: Mechanism, sides: tuple[Side, Side], target: Target) -> Floats:
+    """The covariance of two rounds' estimates of different values, as far as it is below 0.
 
-    That is so for memoised randomised response alone: a row is one value, and so not the other.
-    As in `pooled`, every device in the smaller round is taken for one in both; two metrics with
-    the same thresholds are taken for one.
+    A device of a population has one value, and so not the other; and a row of memoised randomised
+    response is one, and so not the other. As in `pooled`, every device in the smaller round is
+    taken for one in both, whose value stays; two metrics with the same thresholds are taken for
+    one.
     """
-    if left != right or not isinstance(left, MemoisedRandomisedResponse):
-        return np.zeros(len(differ))
-    p, q = map(float, left.permanent.support)
-    holders = np.clip(sides[0].shares + sides[1].shares, 0, 1)
-    both = (q * q + holders * (p * q - q * q)) / (p - q) ** 2
-    return np.where(differ, -both / max(side.n for side in sides), 0.0)
+    one, other = (np.clip(side.shares, 0, 1) for side in sides)
+    found = np.zeros(len(one))
+    if target == "population":
+        found -= one * other
+    if isinstance(mechanism, MemoisedRandomisedResponse):
+        p, q = map(float, mechanism.permanent.support)
+        holders = np.clip(sides[0].shares + sides[1].shares, 0, 1)
+        found -= (q * q + holders * (p * q - q * q)) / (p - q) ** 2
+    return found / max(side.n for side in sides)

@@ -30,6 +30,7 @@ from hubbub.mechanisms import (
     MemoisedLocalHashing,
     MemoisedRandomisedResponse,
     MemoisedUnary,
+    Support,
 )
 from hubbub_aggregator.estimation.estimate import Estimate, estimate, ranks
 from hubbub_aggregator.estimation.intervals import (
@@ -46,8 +47,8 @@ from hubbub_aggregator.estimation.intervals import (
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.tally import Tally
 
-# A score interval needs this many reports of the rarer kind, counted as if from so many devices:
-# what a memo's rows say is rarer than what reports say, about half as often where ε∞ is 2 ε₁.
+# A score interval needs this many of the rarer kind, of rows as of reports, counted as if from so
+# many devices: over many rounds the rows' noise is what is left.
 POOLED_SCORE_FROM: Final = 30
 
 
@@ -91,9 +92,9 @@ def pooled_estimate(
 
     Where rounds are independent the figures are those of one round with all these reports. Where
     not, an interval for one value is a score interval, with the variance that is possible at
-    most, if x = devices · min(q, 1 − p) ≥ 30; below that, and for all values at once, one by
-    Bernstein's inequality (1927), which holds for every number of reports. Raises ValueError for
-    a target or level out of range.
+    most, if x = devices · min(q, 1 − p) ≥ 30, of rows as of reports; below that, and for all
+    values at once, one by Bernstein's inequality (1927), which holds for every number of reports.
+    Raises ValueError for a target or level out of range.
     """
     support, n = mechanism.support, pool.tally.n
     counts = oracle_for(mechanism).supports(pool.tally.cells)
@@ -104,7 +105,8 @@ def pooled_estimate(
     variance = _sum(share_variance(support, counts, n, target), between)
     # In every round one report of a device, which moves the estimate so far.
     jump = pool.rounds / (n * float(support.p - support.q))
-    if rarer(support, pool.devices) < POOLED_SCORE_FROM:
+    rarest = min(rarer(each, pool.devices) for each in (support, *_rows(mechanism)))
+    if rarest < POOLED_SCORE_FROM:
         alone = _bernstein(figures.estimate, variance, jump, (1 - level) / 2)
     else:
         alone = score(figures.estimate, variance, normal_quantile(level))
@@ -152,6 +154,17 @@ def _carried(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
             return both.p - p * p, both.q - q * q
         case _:
             return Fraction(0), Fraction(0)
+
+
+def _rows(mechanism: Mechanism) -> list[Support]:
+    """What a memo's rows support, as if they were reports; nothing without a memo."""
+    match mechanism:
+        case MemoisedUnary(permanent=permanent) | MemoisedRandomisedResponse(permanent=permanent):
+            return [permanent.support]
+        case MemoisedLocalHashing(chain=chain):
+            return [Support(chain.permanent.support.p, mechanism.support.q)]
+        case _:
+            return []
 
 
 def _sum(one: Variance, other: Variance) -> Variance:

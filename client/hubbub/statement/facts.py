@@ -88,7 +88,7 @@ class Memo(NamedTuple):
     """How often two runs of so many reports look more alike if they are of one device; if
     nothing shows, 50."""
     change_noticed_ever_percent: str
-    """As `change_noticed_percent`, with any number of reports: at most."""
+    """As `change_noticed_percent`, with any number of reports, and of one change: at most."""
 
 
 class Departed(NamedTuple):

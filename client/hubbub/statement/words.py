@@ -36,8 +36,8 @@ ENGLISH: Final[Mapping[str, str]] = MappingProxyType(
         "meaning.device": "Every report was made with noise; nothing that it says need be true. "
         "Anyone who thought something about you 50:50 can be {sure} after all that has been spent, "
         "and {sure_at_last} after all that may be.",
-        "meaning.memo": "That is about what your answers were, not about whether they changed: see "
-        "what is not protected.",
+        "meaning.memo": "What it tells that answers from a memo changed is not in this: see what "
+        "is not protected.",
         "sure": "at most {percent} % sure",
         "sure.nearly": "all but certain",
         # Reports, counted.
@@ -80,7 +80,8 @@ ENGLISH: Final[Mapping[str, str]] = MappingProxyType(
         "all-reports": "ε {epsilon} at most. Anyone who thought it 50:50 can be {sure} after all "
         "that are allowed.",
         "all-reports.memo": "ε {epsilon} at most. Anyone who thought 50:50 what your answers were "
-        "can be {sure} after all that are allowed. Whether they changed is not in this.",
+        "can be {sure} after all that are allowed. What changes tell is not in this: see what is "
+        "not protected.",
         "label.proof": "Proof",
         "proof": "ε {realised}; the worst ratio of two probabilities is exactly {ratio}",
         "label.row-proof": "Of the memo",
@@ -127,10 +128,11 @@ ENGLISH: Final[Mapping[str, str]] = MappingProxyType(
         "it is cells that have to change, and come back, in the same rounds; and whoever reads "
         "your reports can tell which answers share one.",
         "label.not-protected": "Not protected",
-        "memo.change": "That an answer changed, when, and whether it came back. Whoever compares "
-        "the first half of {rounds} reports with the second is right {change_noticed_percent} % of "
-        "the time about whether it changed, where guessing is right 50 %; with any number of "
-        "reports, at most {change_noticed_ever_percent} %.",
+        "memo.change": "That an answer changed, when, and whether it came back, and what can be "
+        "told from that. Whoever compares the first half of {rounds} reports with the second is "
+        "right {change_noticed_percent} % of the time about whether it changed between them, where "
+        "guessing is right 50 %; with any number of reports, at most "
+        "{change_noticed_ever_percent} %. Of several changes more is noticed.",
         "memo.linked": "Your reports resemble each other. Runs of {run} reports of one device look "
         "more alike than runs of two devices with the same answer {linked_percent} % of the time; "
         "at 50 % nothing would show.",
@@ -146,7 +148,8 @@ ENGLISH: Final[Mapping[str, str]] = MappingProxyType(
         "status.counted": "counted",
         "status.refused": "refused by the aggregator",
         "status.expired": "expired: its round closed before an answer came",
-        "status.withdrawn": "withdrawn, because collection was turned off",
+        "status.withdrawn": "withdrawn, because collection was turned off; if it had left, it may "
+        "have arrived",
         "status.dropped": "dropped, because too many waited",
         "label.says": "says",
         "says.nothing": "nothing",

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Final, NamedTuple
 
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
@@ -174,7 +175,10 @@ class Aggregator:
 
     def _count(self, metric: Metric, number: int, sealed: bytes) -> int:
         info = context(metric.digest, number, self.bundle.sealing_keys[0].key_id)
-        report = SUITES[SealingSuite.X25519].decrypt(sealed, self._opening_key, info)
+        try:
+            report = SUITES[SealingSuite.X25519].decrypt(sealed, self._opening_key, info)
+        except InvalidTag:
+            return report_pb2.REPORT_STATUS_NOT_OPENED
         report_id, payload = report[:REPORT_ID_BYTES], report[REPORT_ID_BYTES:]
         counted = self._counted[metric.name]
         if report_id in counted:

@@ -171,6 +171,13 @@ def _require_memoised(definition: MetricDefinition, epsilon: Epsilon, memo: Memo
         )
 
 
+def _grace(periodic: PeriodicDefinition) -> int:
+    """A series' reports leave within a period after their round: two, so that a device which is
+    switched on once in each round still comes in time."""
+    series = periodic.join is not None or periodic.permanent is not None
+    return (2 if series else 1) * periodic.every
+
+
 def _schedule(definition: MetricDefinition, default_start: int) -> contract_pb2.Schedule:
     match definition.schedule:
         case PeriodicDefinition() as periodic:
@@ -179,7 +186,7 @@ def _schedule(definition: MetricDefinition, default_start: int) -> contract_pb2.
                 periodic=contract_pb2.Periodic(
                     every=periodic.every,
                     rounds=periodic.rounds,
-                    grace=periodic.every if periodic.grace is None else periodic.grace,
+                    grace=_grace(periodic) if periodic.grace is None else periodic.grace,
                     join=periodic.join or 0,
                 ),
             )

@@ -13,6 +13,7 @@ from typing import Final, TextIO
 from hubbub.contract import read_metric
 from hubbub.errors import HubbubError
 from hubbub.ledger import Ledger
+from hubbub.outcome import Outcome
 from hubbub.rows import Status, Switch
 from hubbub.statement import ENGLISH, NEWEST, Statement, Words, statement
 from hubbub.statement.metric_section import command
@@ -132,7 +133,7 @@ def _record(options: argparse.Namespace) -> int:
         # Even if this was not stored: what was stored before may be due.
         delivered = client.flush(options.timeout)
         if not outcome:
-            return EXIT_NOT_COUNTED
+            return 0 if outcome is Outcome.NOT_JOINED else EXIT_NOT_COUNTED
         metrics = {metric.metric: metric for metric in client.statement().metrics}
     report = metrics[options.metric].reports[-1]
     if not delivered:
@@ -140,7 +141,10 @@ def _record(options: argparse.Namespace) -> int:
         return 0
     print(Words()(f"status.{report.status}", due_at=report.due_at))
     if report.status == "waiting":
-        print("a report of a series leaves after its round: record again then", file=sys.stderr)
+        print(
+            "a report of a series leaves after its round: when this command runs again then",
+            file=sys.stderr,
+        )
         return 0
     return 0 if report.status == "counted" else EXIT_NOT_COUNTED
 

@@ -18,6 +18,7 @@ from hubbub.errors import (
     UndeclaredSource,
     UnknownMetric,
 )
+from hubbub.exact import charge_text
 from hubbub.ledger import Ledger
 from hubbub.outcome import Outcome
 from hubbub.preview import WaitingReport, preview
@@ -342,8 +343,15 @@ class Client:
     def _enrol(self, metric: Metric) -> None:
         """Pay for a series, if anything may be recorded; else that is done when it may."""
         try:
-            if self._may_record():
-                self._recorder.enrol(metric)
+            if self._may_record() and self._recorder.enrol(metric):
+                log.warning(
+                    "%s will not be answered: it costs ε = %s as a whole, and what source %s has "
+                    "left of %s does not cover it",
+                    metric.name,
+                    charge_text(metric.series_charge or 0),
+                    metric.source,
+                    charge_text(self._budgets[metric.source]),
+                )
         except Exception as error:
             log.warning("%s could not be enrolled: %s", metric.name, type(error).__name__)
 
@@ -367,7 +375,9 @@ class Client:
             self._counts[outcome] += 1
             count = self._counts[outcome]
         # The first, the tenth, the hundredth …: enough to notice, too few to fill a log.
-        if not stored and str(count).strip("0") == "1":
+        # Of a sampled metric most rounds are not joined, as they should be.
+        worth = not stored and outcome is not Outcome.NOT_JOINED
+        if worth and str(count).strip("0") == "1":
             log.warning("record: %s (%d times so far)", outcome, count)
 
 

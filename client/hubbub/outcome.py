@@ -12,7 +12,7 @@ class Outcome(Enum):
         "that, or else a random one, was randomised in its place"
     )
     ALREADY_ANSWERED = "not stored: this round is answered already"
-    NOT_JOINED = "not stored: this round is not one of those that this device joins"
+    NOT_JOINED = "nothing to do: this round is not one of those that this device joins"
     BUDGET_SPENT = "not stored: the budget does not cover it"
     NOT_ASKED_NOW = "not stored: the metric is not being asked at this time"
     PAUSED = "not stored: the device's owner has paused collection"

@@ -86,21 +86,22 @@ class Recorder:
             if metric.source in self._budgets and metric.series_charge is not None
         ]
 
-    def enrol(self, metric: Metric) -> None:
-        """See to it that a series is paid for, if the budget covers it and it is not over."""
+    def enrol(self, metric: Metric) -> bool:
+        """See to it that a series is paid for, unless it is over; tell if the budget forbids it."""
         if not isinstance(metric.schedule, Periodic):
-            return
+            return False
         first = metric.schedule.next_round(self._clock())
         if first is None:
-            return
+            return False
 
-        def pay(connection: sqlite3.Connection) -> None:
+        def pay(connection: sqlite3.Connection) -> bool:
             enrolling = Enrolling(connection, metric, self._budgets[metric.source])
             if enrolling.charge is Charge.CHARGED:
                 secret = metric.draw_secret(first, self._source)
                 enrolling.store(secret, first, int(self._clock()))
+            return enrolling.charge is Charge.BUDGET_SPENT
 
-        self._ledger.transact(pay)
+        return self._ledger.transact(pay)
 
     def attend_all(self, patience: float = inf) -> float | None:
         """Attend every series; tell when the next round that may need it is over, in seconds UTC.

@@ -19,7 +19,7 @@ from tests.bundles import Operator
 DAY = 86_400
 NAME = "health.self_rated"
 # Every round, each with fresh noise.
-FRESH = 'grace = "1d"'
+FRESH = 'grace = "2d"'
 
 
 def definition(schedule: str, more: str = "", base: str = METRIC) -> str:
@@ -32,14 +32,14 @@ def series(operator: Operator, folder: Path, text: str, previous: Bundle | None 
 
 def test_a_sample_of_the_rounds(operator: Operator, tmp_path: Path) -> None:
     metric = series(operator, tmp_path, definition("join = 8"))
-    assert metric.schedule == Periodic(NOW, DAY, 365, DAY, join=8)
+    assert metric.schedule == Periodic(NOW, DAY, 365, 2 * DAY, join=8)
     assert metric.mechanism.name == "randomised-response"
     assert metric.total_charge == metric.series_charge == 8 * CHARGE_UNIT
 
 
 def test_a_memo(operator: Operator, tmp_path: Path) -> None:
     metric = series(operator, tmp_path, definition("permanent = 2.50"))
-    assert metric.schedule == Periodic(NOW, DAY, 365, DAY)
+    assert metric.schedule == Periodic(NOW, DAY, 365, 2 * DAY)
     assert metric.permanent is not None
     assert (metric.permanent.text, metric.epsilon.text) == ("2.5", "1")
     assert metric.mechanism.name == "memoised-randomised-response"

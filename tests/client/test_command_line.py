@@ -313,7 +313,7 @@ def test_a_report_of_a_series_leaves_when_its_round_is_over(
     due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(entry.due_at))
     said = f"stored for sending\nwaits, and leaves from {due} on\n"
     assert ran.stdout.decode() == said
-    assert ran.stderr.endswith(b"leaves after its round: record again then\n")
+    assert ran.stderr.endswith(b"leaves after its round: when this command runs again then\n")
     assert entry.due_at >= starts + week
 
 

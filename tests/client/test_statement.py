@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hubbub import Bundle
+from hubbub import Bundle, Outcome
 from hubbub.ledger import Ledger
 from hubbub.limits import MAX_OUTBOX_REPORTS
 from hubbub.rows import Status
@@ -52,8 +52,8 @@ def test_a_device_that_was_never_asked(operator: Operator, tmp_path: Path) -> No
     assert f"Questions   2, asked by {operator.key}" in text.splitlines()
     assert "Reports     None." in text.splitlines()
     assert section(text, "Budgets")[-3:] == [
-        "battery        ε 0 spent, 1 left of 1. All of it: at most 73.2 % sure.",
-        "health         ε 0 spent, 4 left of 4. All of it: at most 98.3 % sure.",
+        "battery        ε 0 spent, 1 left of 1. When all is spent: at most 73.2 % sure.",
+        "health         ε 0 spent, 4 left of 4. When all is spent: at most 98.3 % sure.",
         "(all of them)  ε 0 spent, 64 left of 64, whatever the app allows.",
     ]
     assert row(text, NAME, "Reports") == "None."
@@ -195,6 +195,20 @@ def test_a_report_that_left_twice(operator: Operator, own: Own, tmp_path: Path) 
     assert oldest.startswith("Revision 1  from the app, 2027-01-01T00:00:00Z: SHA-256")
 
 
+def test_a_series_that_costs_more_than_there_is(
+    operator: Operator, caplog: pytest.LogCaptureFixture
+) -> None:
+    contract = make_metric("dear", periodic=(DAY, 30, DAY), join=9)
+    with Device(make_bundle(operator, contract), None, budgets={"health": "8"}) as client:
+        assert client.metric("dear").record("good") is Outcome.BUDGET_SPENT
+        facts = client.statement()
+    assert about(facts, "dear").too_dear
+    assert row(facts.text(), "dear", "Next round") == (
+        "none: its price is more than its source has left"
+    )
+    assert "dear will not be answered: it costs ε = 9 as a whole" in caplog.text
+
+
 # The owner's switches.
 
 
@@ -207,7 +221,10 @@ def test_what_is_told_after_opting_out_and_in_again(operator: Operator, own: Own
     assert (paused.collection, paused.chosen_at) == ("paused", paused.as_of)
     assert f"Collection  Paused since {iso(paused.as_of)}: nothing is recorded" in paused.text()
     owned.client.opt_out()
+    assert "But the memo is" in " ".join(before.text().split())
     out = owned.client.statement()
+    # No memo is left to be stolen.
+    assert "But the memo is" not in " ".join(out.text().split())
     assert f"Collection  Off since {iso(out.as_of)}, when you opted out: nothing" in out.text()
     assert out.total == before.total
     for was, metric in zip(before.metrics, out.metrics, strict=True):
@@ -269,7 +286,7 @@ def test_metrics_and_sources_that_are_no_longer_asked_stay(
     ]
     text = str(facts)
     assert "Questions   1, asked by " in text
-    assert "health         ε 1 spent, 0 left of 0. All of it: at most 73.2 % sure." in text
+    assert "health         ε 1 spent, 0 left of 0. When all is spent: at most 73.2 % sure." in text
     lines = section(text, f"Metric {NAME}, which is no longer asked")
     assert "Reports      1: 1 waiting." in lines
     assert "Spent        ε 1; this app has no budget for its source" in lines
@@ -348,7 +365,9 @@ def test_years_of_reports_stay_readable(month: owners.Owned) -> None:
 def test_who_can_see_what(operator: Operator, month: owners.Owned) -> None:
     lines = section(str(month.client.statement()), "Who can see what")
     assert lines[0].startswith("The aggregator  opens your reports.")
-    assert lines[3].endswith("mostly tells what the answers were. Opting out deletes both.")
+    assert lines[3].endswith(
+        "tells what the answers were. Opting out deletes the memo, and what the reports said."
+    )
     with Device(make_bundle(operator), None) as client:
         assert section(str(client.statement()), "Who can see what")[3].endswith(
             "No true answer is kept."

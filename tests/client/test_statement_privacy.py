@@ -39,7 +39,7 @@ def month(operator: Operator) -> Iterator[owners.Owned]:
         ("ln 3", "at most 75.0 % sure"),
         ("2", "at most 88.1 % sure"),
         ("4", "at most 98.3 % sure"),
-        ("8", "all but certain"),
+        ("8", "practically certain"),
     ],
 )
 def test_epsilon_in_words(operator: Operator, tmp_path: Path, epsilon: str, sure: str) -> None:
@@ -136,8 +136,8 @@ def test_what_a_memo_protects_and_what_not(month: owners.Owned, name: str) -> No
     assert (memo.hashes, memo.identifying_bits) == ((8, "3.0") if hashed else (None, "0.0"))
     text = str(facts)
     protected = row(text, MEMO[name], "Protected")
-    assert f"drew a permanent response for each of {mechanism.rows} cells" in protected
-    assert "and come back to an earlier one, in the same rounds" in protected
+    assert f"chance filled the {mechanism.rows} rows of the memo" in protected
+    assert "and come back to an earlier answer, in the same rounds" in protected
     assert ("those that share one look alike" in protected) == hashed
     bare = row(text, MEMO[name], "Not protected")
     assert bare.startswith("That an answer changed, when, and whether it came back, and what")
@@ -145,7 +145,7 @@ def test_what_a_memo_protects_and_what_not(month: owners.Owned, name: str) -> No
     assert ("one of 8: 3.0 bits that mark the device" in bare) == hashed
     assert row(text, MEMO[name], "All reports").endswith("see what is not protected.")
     price = (
-        f"ε {mechanism.rows} = {mechanism.rows} cells × 1, as a whole and before the first answer"
+        f"ε {mechanism.rows} = {mechanism.rows} rows × 1, as a whole and before the first answer"
     )
     assert row(text, MEMO[name], "Price") == price
     charged = f"ε {mechanism.rows} on 2027-01-01T00:00:00Z, for the rounds from 0 on"

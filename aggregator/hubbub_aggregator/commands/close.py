@@ -17,13 +17,17 @@ def close(
             "--round",
             min=0,
             max=MAX_ROUND,
-            help="Which round; without it the newest that has begun.",
+            help="Which round; of a metric with one round, that one.",
         ),
     ] = None,
     aggregator: AggregatorOption = DEFAULT_ADDRESS,
     keys: KeysOption = None,
 ) -> None:
-    """Close a round for good, and publish all it holds."""
+    """Close a round for good, and publish all it holds.
+
+    Reports that have not arrived by then are lost; this cannot be undone. Rounds close by
+    themselves when their grace is over.
+    """
     request = estimate_pb2.CloseRoundRequest(metric=metric, round=round_number)
     with private_listener(aggregator, keys) as channel:
         answer = estimate_pb2_grpc.AdminServiceStub(channel).CloseRound(request, timeout=TIMEOUT)

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import grpc
 
+from hubbub.contract import Metric
+from hubbub.schedule import Periodic
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_aggregator.catalogue import Catalogue
 from hubbub_aggregator.publish import Announcements
@@ -38,6 +40,8 @@ class AdminService(estimate_pb2_grpc.AdminServiceServicer):
         now = self._clock()
         newest = metric.newest_begun(now)
         number = request.round if request.HasField("round") else newest
+        if number is not None and not request.HasField("round"):
+            _require_over(metric.metric, number, now)
         if number is None:
             raise Refused(
                 grpc.StatusCode.FAILED_PRECONDITION,
@@ -54,4 +58,16 @@ class AdminService(estimate_pb2_grpc.AdminServiceServicer):
         self._announcements.announce()
         return estimate_pb2.CloseRoundResponse(
             round=number, n=closed.n, closed_now=closed.closed_now
+        )
+
+
+def _require_over(metric: Metric, number: int, now: float) -> None:
+    """Refuse to close, unless it was named, a round that devices are answering still."""
+    schedule = metric.schedule
+    if isinstance(schedule, Periodic) and now < schedule.end(number):
+        before = f", or round {number - 1}, the newest that is over" if number else ""
+        raise Refused(
+            grpc.StatusCode.FAILED_PRECONDITION,
+            f"round {number} of metric {metric.name!r} is being answered, and what has not arrived "
+            f"yet would be lost; name it with --round to close it all the same{before}",
         )

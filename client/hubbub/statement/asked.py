@@ -67,6 +67,7 @@ def asked(metric: Metric, history: History, now: float) -> Asked:
         allowed_percent=sure_after(allowed),
         schedule=_timetable(metric),
         next=_next(metric, history, now),
+        too_dear=_too_dear(metric, history),
         series=_series(metric, history),
         memo=_memo(metric),
         spent=charge_text(history.spent),
@@ -139,6 +140,12 @@ def _next(metric: Metric, history: History, now: float) -> Round | None:
         return None
     end = schedule.end(number)
     return Round(number, moment(end - schedule.every), moment(end))
+
+
+def _too_dear(metric: Metric, history: History) -> bool:
+    price = metric.series_charge
+    unpaid = price is not None and history.in_force is None and history.left is not None
+    return unpaid and (price or 0) > (history.left or 0)
 
 
 def _joined(metric: Metric, history: History) -> tuple[int, ...]:

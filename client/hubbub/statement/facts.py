@@ -153,6 +153,8 @@ class Asked(NamedTuple):
     """How sure at most somebody can be then who thought it 50:50."""
     schedule: Timetable
     next: Round | None
+    too_dear: bool
+    """Whether it is a series that costs more than its source has left, and so is not answered."""
     series: Series | None
     memo: Memo | None
     spent: str

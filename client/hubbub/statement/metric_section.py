@@ -113,7 +113,7 @@ class MetricSection:
     def _next(self) -> str:
         coming = self._metric.next
         if coming is None:
-            return self._words("next.none")
+            return self._words("next.dear" if self._metric.too_dear else "next.none")
         return self._words("next.open" if coming.ends is None else "next", **coming._asdict())
 
     def _silence(self) -> str:
@@ -140,7 +140,7 @@ class MetricSection:
 
     def _memo(self, memo: Memo) -> Rows:
         words, facts = self._words, memo._asdict()
-        protected = [words("memo.protected", **facts, permanent=memo.row.epsilon)]
+        protected = [words("memo.protected", **facts, times=memo.row.times)]
         bare = [words("memo.change", **facts), words("memo.linked", **facts)]
         if memo.hashes is not None:
             protected.append(words("memo.hashed"))

@@ -75,6 +75,15 @@ def _has_memo(statement: "Statement") -> bool:
     return any(metric.memo for metric in statement.metrics)
 
 
+def _keeps_memo(statement: "Statement") -> bool:
+    """Whether one is on the device."""
+    return any(
+        metric.memo is not None and payment.in_force
+        for metric in statement.metrics
+        for payment in (metric.series.payments if metric.series is not None else ())
+    )
+
+
 def _budgets(statement: "Statement", words: Words) -> Rows:
     for budget in statement.budgets:
         most = sure(words, budget.allowed_percent)
@@ -95,7 +104,7 @@ def _bundles(statement: "Statement", words: Words, newest: int | None) -> Rows:
 
 def _who(statement: "Statement", words: Words) -> Rows:
     thief = [words("who.thief")]
-    if _has_memo(statement):
+    if _keeps_memo(statement):
         thief.append(words("who.memo-thief"))
     most = sure(words, statement.total.allowed_percent)
     yield words("label.aggregator"), words("who.aggregator")

@@ -39,7 +39,7 @@ ENGLISH: Final[Mapping[str, str]] = MappingProxyType(
         "meaning.memo": "What it tells that answers from a memo changed is not in this: see what "
         "is not protected.",
         "sure": "at most {percent} % sure",
-        "sure.nearly": "all but certain",
+        "sure.nearly": "practically certain",
         # Reports, counted.
         "reports.none": "None.",
         "reports.counts": "{count}: {counts}.",
@@ -55,7 +55,7 @@ ENGLISH: Final[Mapping[str, str]] = MappingProxyType(
         "budgets.about": "ε measures what reports can reveal: each 1 of it multiplies the odds of "
         "a guess about you by at most 2.72. Nothing gives back what is spent: no time, no new "
         "version, no opting out and in again. What a budget does not cover is not recorded.",
-        "budget": "ε {spent} spent, {left} left of {allowed}. All of it: {sure}.",
+        "budget": "ε {spent} spent, {left} left of {allowed}. When all is spent: {sure}.",
         "label.all-sources": "(all of them)",
         "budget.device": "ε {spent} spent, {left} left of {most}, whatever the app allows.",
         # A metric.
@@ -96,21 +96,23 @@ ENGLISH: Final[Mapping[str, str]] = MappingProxyType(
         "schedule.fresh": "every {every} from {starts}, {rounds} rounds, with new noise for each",
         "schedule.sampled": "every {every} from {starts}, {rounds} rounds, of which this device "
         "joins {join}",
-        "schedule.memoised": "every {every} from {starts}, {rounds} rounds, answered from a memo",
+        "schedule.memoised": "every {every} from {starts}, {rounds} rounds, answered from a memo: "
+        "noisy answers that are drawn once, and kept on this device",
         "label.next": "Next round",
         "next": "{round}, from {starts} to {ends}",
         "next.open": "{round}, from {starts}",
         "next.none": "none: there is no round left that this device will answer",
+        "next.dear": "none: its price is more than its source has left",
         "label.silence": "Silence",
         "silence.filled": "a round in which nothing is recorded is answered {answer} by the "
-        "device, unless it is off until reports are no longer taken",
+        "device, unless it stays off for so long that reports are no longer taken",
         "silence.app": "the app may answer {answer}; a round that it records nothing in sends "
         "nothing, and the aggregator can see that",
         "silence.visible": "sends nothing: the aggregator can see which rounds this device answers",
         "label.price": "Price",
         "price.sampled": "ε {charge} = {parts} rounds × {each}, as a whole and before the first "
         "answer",
-        "price.memoised": "ε {charge} = {parts} cells × {each}, as a whole and before the first "
+        "price.memoised": "ε {charge} = {parts} rows × {each}, as a whole and before the first "
         "answer",
         "label.charged": "Charged",
         "charged": "ε {charge} on {charged_at}, for the rounds from {from_round} on",
@@ -119,13 +121,13 @@ ENGLISH: Final[Mapping[str, str]] = MappingProxyType(
         "label.joins": "Joins",
         "joins": "rounds {rounds}; drawn before there was any answer",
         "label.protected": "Protected",
-        "memo.protected": "What your answers were. Before the first of them, chance drew a "
-        "permanent response for each of {rows} cells; every report is a noisy copy of the one for "
-        "your answer. Two histories whose answers change, and come back to an earlier one, in the "
-        "same rounds are told apart by a factor of at most e^(d × {permanent}), where d is how "
-        "many of the cells were met.",
-        "memo.hashed": "Answers are hashed into the cells, and those that share one look alike. So "
-        "it is cells that have to change, and come back, in the same rounds; and whoever reads "
+        "memo.protected": "What your answers were. Before the first of them, chance filled the "
+        "{rows} rows of the memo with a noisy answer each; every report is a noisy copy of the row "
+        "for your answer. Somebody who compares two guesses about your answers over time can "
+        "favour one by at most {times} times for every row that was used, if both change, and come "
+        "back to an earlier answer, in the same rounds.",
+        "memo.hashed": "Answers share rows, as a hash has it, and those that share one look alike. "
+        "So it is rows that have to change, and come back, in the same rounds; and whoever reads "
         "your reports can tell which answers share one.",
         "label.not-protected": "Not protected",
         "memo.change": "That an answer changed, when, and whether it came back, and what can be "
@@ -192,7 +194,7 @@ ENGLISH: Final[Mapping[str, str]] = MappingProxyType(
         "who.thief": "of this device finds this account: reports with their noise, and what was "
         "spent. No true answer is kept.",
         "who.memo-thief": "But the memo is: held against many reports made from it, it mostly "
-        "tells what the answers were. Opting out deletes both.",
+        "tells what the answers were. Opting out deletes the memo, and what the reports said.",
         "label.app": "The app",
         "who.app": "that asks knows the true answers, before there is any noise. Nothing here "
         "keeps it from passing them on.",

@@ -86,8 +86,11 @@ def coverages(crowd: Crowd, target: Target) -> Floats:
 
 
 def many(mechanism: Mechanism) -> int:
-    """Devices with x = 30 reports of the rarer kind."""
-    return ceil(30 / min(mechanism.support.q, 1 - mechanism.support.p))
+    """Devices with x = 30 reports, and rows, of the rarer kind."""
+    rates = [mechanism.support]
+    if mechanism.name.startswith("memoised"):
+        rates.append(chain_of(mechanism).row)
+    return ceil(30 / min(min(q, 1 - p) for p, q in rates))
 
 
 def at_once(mechanism: Mechanism) -> float:
@@ -98,7 +101,7 @@ def at_once(mechanism: Mechanism) -> float:
 MECHANISMS = [
     memoised("memoised-symmetric-unary", 2),
     memoised("memoised-optimised-unary", 2),
-    memoised("memoised-optimised-unary", 2, permanent="8"),
+    memoised("memoised-optimised-unary", 2, permanent="3"),
     memoised("memoised-randomised-response", 4, permanent="1", epsilon="0.5"),
     memoised("memoised-local-hashing", 3, cells=2),
 ]

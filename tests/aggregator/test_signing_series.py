@@ -236,6 +236,6 @@ def test_metrics_that_together_ask_for_too_much_are_remarked_on(
         "source a"
     )
     # Of the first source devices spend no more than 32.
-    assert not any("64" in line for line in shared)
+    assert not any("devices stop at 64" in line for line in shared)
     everything = said(operator, tmp_path, asked(("a", 32), ("b", 32), ("c", 1)), capsys)
     assert everything[-1] == "all sources together cost ε = 65, but devices stop at 64"

@@ -17,10 +17,11 @@ from hubbub.exposure import change_noticed, change_noticed_ever, linked
 from hubbub.limits import REPORT_ID_BYTES
 from hubbub.mechanisms import MEMOISED
 from hubbub.randomness import SYSTEM
+from hubbub.transport import Refused
 from tests.attackers import Attacker, Run, chance, compare, memo_likelihood
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.calibrated import memoised
-from tests.devices import Clock, Device, Opener, unreachable
+from tests.devices import Clock, Device, Opener, Receiver
 from tests.harness import mean_range, proportion_range
 from tests.owners import Seeded
 from tests.years import CASES, CYCLE, DAY, VALUES, Answer, Case, Secret, Years
@@ -252,7 +253,9 @@ def test_a_hundred_retries_of_a_round_say_one_thing(operator: Operator, tmp_path
             "memoised", **series, permanent="0.5", mechanism="memoised-randomised-response"
         ),
     )
-    clock, receiver, opener = Clock(0), unreachable(10**6), Opener(operator)
+    # By an answer that is about one report, so that all are tried each time.
+    receiver = Receiver(*[Refused("ROUND_NOT_OPEN")] * 10**6)
+    clock, opener = Clock(0), Opener(operator)
     for day in range(days):
         with Device(bundle, tmp_path, clock=clock, transport=receiver) as device:
             clock.now = (day + 0.7) * DAY

@@ -28,7 +28,7 @@ from hubbub.rows import (
     Status,
     Switch,
 )
-from hubbub.transaction import transact
+from hubbub.transaction import Transactions
 
 # A log is merged into the file when it has grown to this; 1 MiB is some fifty records.
 _LOG_BYTES: Final = 1 << 20
@@ -56,6 +56,7 @@ class Ledger:
         self._closed = False
         # Re-entrant: a signal handler may find its own thread in here, and must not wait for it.
         self._lock = threading.RLock()
+        self._transactions = Transactions(self._connected, self._ours, path, sidecar)
         forks.watch(self, self._lock, Ledger._after_fork)
 
     @classmethod
@@ -128,7 +129,7 @@ class Ledger:
 
         For recording: make an Answer of the connection it is given, and store in it.
         """
-        return transact(self._connected, self._ours(), self._path, self._sidecar, work)
+        return self._transactions.run(work)
 
     def outbox(self) -> list[Entry]:
         """What is to be sent, oldest first."""
@@ -317,7 +318,7 @@ class Ledger:
 
         Beginning one takes a sync more, and is where a file shows that it cannot be written.
         """
-        transact(self._connected, self._ours(), self._path, None, schema.touch)
+        self._transactions.run(schema.touch, counts=False)
 
     def _merge(self, how: str) -> bool:
         """Merge the log into the file; tell whether all of it could be."""

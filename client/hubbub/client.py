@@ -166,8 +166,8 @@ class Client:
     def pause(self) -> bool:
         """Record and send nothing until `resume`, over restarts too. What waits goes on waiting.
 
-        Somebody who has opted out stays out.
-        Returns whether that is in force: not if the state could not be written.
+        Somebody who has opted out stays out. Returns whether that is in force: not if the state
+        could not be written.
         """
         return self._set_switch(Switch.PAUSED, unless=Switch.OPTED_OUT)
 

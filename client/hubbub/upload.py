@@ -204,9 +204,8 @@ class Uploader:
             if next_end is not None:
                 moments.append(next_end)
             pause = min(moments) - self._clock() if moments else None
-            channel = self._own_channel()
-            if channel is not None and (pause is None or pause > IDLE):
-                channel.disconnect()
+            if pause is None or pause > IDLE:
+                self._hang_up()
             return pushback, pause
         except Exception as error:
             # A full disk, a closed ledger. What waits, waits; the message may hold no more.
@@ -260,6 +259,15 @@ class Uploader:
         if came and channel is not None:
             bundle = self._in_force.bundle
             channel.move(bundle.endpoint, bundle.certificate_authority)
+
+    def _hang_up(self) -> None:
+        """Keep no connection, unless a flush is using it at this moment."""
+        channel = self._own_channel()
+        if channel is not None and self._sending.acquire(blocking=False):
+            try:
+                channel.disconnect()
+            finally:
+                self._sending.release()
 
     def _own_channel(self) -> GrpcTransport | None:
         """The transport, if it is not the app's."""

@@ -724,3 +724,27 @@ class Lossy(GrpcTransport):
     def submit(self, *arguments: Any, **named: Any) -> Any:
         assert list(super().submit(*arguments, **named)) == [COUNTED]
         raise Refused("UNAVAILABLE")
+
+
+def test_a_look_does_not_cut_off_a_flush(
+    operator: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread hangs up where nothing is due, but not on who is sending at that moment."""
+    hung_up: list[GrpcTransport] = []
+
+    def disconnect(transport: GrpcTransport) -> None:
+        hung_up.append(transport)
+
+    bundle = make_bundle(operator)
+    with (
+        hubbub.Client(
+            bundle, operator_key=bundle.operator, state_dir=tmp_path, budgets={"health": "8"}
+        ) as client,
+        monkeypatch.context() as patch,
+    ):
+        patch.setattr(GrpcTransport, "disconnect", disconnect)
+        with client._uploader._sending:
+            client._uploader._try_to_send()
+        assert not hung_up
+        client._uploader._try_to_send()
+        assert len(hung_up) == 1

@@ -42,7 +42,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import startup
 from hubbub import Bundle, Client
-from hubbub.limits import REPORT_ID_BYTES
+from hubbub.limits import CLOCK_SKEW, REPORT_ID_BYTES
 from hubbub.randomness import SYSTEM
 from hubbub.sealing import seal
 from hubbub.testing import Aggregator
@@ -145,17 +145,19 @@ def repeated(action: Callable[[], object], times: int = RECORDS) -> Turn:
 def recording(operator: Operator, contract: bytes) -> Turn:
     """A device with its state in memory answers every round of a metric."""
     aggregator = Aggregator(*make_bundle(operator, contract).metrics.values())
-    (name,) = aggregator.bundle.metrics
+    (metric,) = aggregator.bundle.metrics.values()
+    # As `begin_round` sets them, which is not part of a record.
+    moments = [metric.schedule.window(number).opens + CLOCK_SKEW for number in range(RECORDS)]
 
     @contextmanager
     def begin() -> Iterator[tuple[Callable[[], object], int]]:
-        aggregator.begin_round(name, 0)
+        aggregator.now = moments[0]
         with aggregator.client() as client:
-            handle = client.metric(name)
+            handle = client.metric(metric.name)
 
             def act() -> None:
-                for number in range(RECORDS):
-                    aggregator.begin_round(name, number)
+                for moment in moments:
+                    aggregator.now = moment
                     must(handle.record("value 3"))
 
             yield act, RECORDS

@@ -88,7 +88,12 @@ MEMOISED_CHANGES = {
             "big_endian.pack(permanent, self.k) or (",
         ),
         ("round-as-noisy-as-a-row", "law", "self.instant.randomise", "self.permanent.randomise"),
-        ("links-swapped", "response", "_replace(keep=self.keep)", "_replace()"),
+        (
+            "links-swapped",
+            "response",
+            "self.k, self.keep, self",
+            "self.k, self.permanent.keep, self",
+        ),
         ("ratio-of-the-row", "ratio", "return a / b", "return self.row_ratio"),
         ("ratio-of-the-round", "ratio", "return a / b", "return self.instant.ratio"),
         ("row-ratio-of-a-round", "row-ratio", "return self.permanent.ratio", "return self.ratio"),

@@ -374,6 +374,8 @@ _CHANGES = {
         ("modulo-bias", "below", "words - words % n", "words"),
         ("last-integer-never", "below", "word % n", "word % max(1, n - 1)"),
         ("word-too-short", "below", "while words < n * base", "while words < n"),
+        ("bytes-read-as-signed", "below", 'digits, "big")', 'digits, "big", signed=True)'),
+        ("digits-of-another-base", "below", "number * base", "number * 2"),
     ],
 }
 MUTANTS = [

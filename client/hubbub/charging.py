@@ -32,95 +32,117 @@ class Charge(IntEnum):
 
 _SWITCHED_OFF: Final = {Switch.PAUSED: Charge.PAUSED, Switch.OPTED_OUT: Charge.OPTED_OUT}
 
-# What one charge depends on, in one statement, since that is what recording costs.
-_FACTS: Final = """
-SELECT
-    (SELECT switch FROM owner),
-    EXISTS (SELECT 1 FROM report
-        WHERE source = :source AND metric = :metric AND round = :round),
-    (SELECT secret FROM enrolment WHERE source = :source AND metric = :metric
-        AND secret IS NOT NULL ORDER BY number DESC LIMIT 1),
-    (SELECT from_round FROM enrolment WHERE source = :source AND metric = :metric
-        AND secret IS NOT NULL ORDER BY number DESC LIMIT 1),
-    coalesce(sum(spent) FILTER (WHERE source = :source), 0),
-    coalesce(sum(waiting) FILTER (WHERE source = :source), 0),
-    coalesce(sum(size) FILTER (WHERE source = :source), 0),
-    coalesce(sum(spent), 0), coalesce(sum(waiting), 0), coalesce(sum(size), 0)
-FROM account
+# What one charge depends on, in one statement, since that is what recording costs: a row for
+# each account, or one with none.
+_STANDING: Final = """
+SELECT switch,
+    EXISTS (SELECT 1 FROM report WHERE source = ?1 AND metric = ?2 AND round = ?3),
+    account.source, spent, waiting, size
+FROM owner LEFT JOIN account
+"""
+_IN_FORCE: Final = """
+SELECT secret, from_round FROM enrolment
+WHERE source = ? AND metric = ? AND secret IS NOT NULL ORDER BY number DESC LIMIT 1
 """
 
 
-class _Standing:
-    """Where a metric and its source stand, inside a transaction."""
+class _Charging:
+    """A charge under way, inside its transaction: what it depends on, and what comes of it."""
 
     __slots__ = (
         "_account",
         "_all_size",
         "_all_spent",
         "_all_waiting",
-        "answered",
-        "from_round",
-        "secret",
-        "switch",
+        "_answered",
+        "_budget",
+        "_connection",
+        "_from_round",
+        "_metric",
+        "_off",
+        "_secret",
+        "charge",
     )
 
+    charge: Charge
+
     def __init__(
-        self, connection: sqlite3.Connection, metric: Metric, number: int | None = None
+        self, connection: sqlite3.Connection, metric: Metric, number: int | None, budget: int
     ) -> None:
-        asked = {"source": metric.source, "metric": metric.name, "round": number}
-        facts = connection.execute(_FACTS, asked).fetchone()
-        switch, self.answered, self.secret, self.from_round, *mine, spent, waiting, size = facts
-        self.switch = Switch(switch)
-        self._account = Account(metric.source, *mine)
-        self._all_spent, self._all_waiting, self._all_size = spent, waiting, size
+        name, source = metric.name, metric.source
+        self._connection = connection
+        self._metric = metric
+        self._budget = budget
+        # What the device drew for a series that it is enrolled in.
+        self._secret: bytes | None = None
+        self._from_round = 0
+        if metric.is_series:
+            for drawn in connection.execute(_IN_FORCE, (source, name)):
+                self._secret, self._from_round = drawn
+        account = Account(source, 0, 0, 0)
+        all_spent = all_waiting = all_size = 0
+        for switch, answered, whose, spent, waiting, size in connection.execute(
+            _STANDING, (source, name, number)
+        ):
+            self._off = _SWITCHED_OFF.get(switch)
+            self._answered = answered
+            if whose is not None:
+                all_spent += spent
+                all_waiting += waiting
+                all_size += size
+                if whose == source:
+                    account = Account(whose, spent, waiting, size)
+        self._account = account
+        self._all_spent, self._all_waiting, self._all_size = all_spent, all_waiting, all_size
 
-    def covers(self, charge: int, budget: int) -> bool:
-        """Whether both the source's budget and the device's limit leave that much."""
-        return (
-            self._account.spent + charge <= budget
+    def _covered(self, charge: int) -> Charge:
+        """CHARGED if both the source's budget and the device's limit leave that much."""
+        if (
+            self._account.spent + charge <= self._budget
             and self._all_spent + charge <= MAX_CHARGE_PER_DEVICE
-        )
+        ):
+            return Charge.CHARGED
+        return Charge.BUDGET_SPENT
 
-    def add(self, connection: sqlite3.Connection, charge: int, reports: int, size: int) -> None:
+    def _add(self, charge: int, reports: int, size: int) -> None:
         """Add to the source's account; see that the outbox stays within its bounds."""
         source, spent, waiting, waiting_size = self._account
-        account = Account(source, spent + charge, waiting + reports, waiting_size + size)
-        rows.write(connection, "account", account)
+        account = (source, spent + charge, waiting + reports, waiting_size + size)
+        rows.write(self._connection, "account", account)
         if not outbox.within_bounds(self._all_waiting + reports, self._all_size + size):
-            outbox.trim(connection)
+            outbox.trim(self._connection)
 
 
-class Answer:
+class Answer(_Charging):
     """A charge for one round's answer under way, inside its transaction."""
+
+    __slots__ = ("_round",)
 
     def __init__(
         self, connection: sqlite3.Connection, metric: Metric, round_number: int, budget: int
     ) -> None:
         """`budget`: the most its source may ever spend, in units of 10^-12 of ε."""
-        self._connection = connection
-        self._metric = metric
+        super().__init__(connection, metric, round_number, budget)
         self._round = round_number
-        self._standing = _Standing(connection, metric, round_number)
-        self.charge = self._decide(budget)
+        self.charge = self._decide()
 
     @property
     def secret(self) -> bytes:
         """What the device drew for a series: its memo, or the rounds it joins. Else empty."""
-        return self._standing.secret or b""
+        return self._secret or b""
 
-    def _decide(self, budget: int) -> Charge:
-        standing, metric = self._standing, self._metric
-        if standing.switch is not Switch.ON:
-            return _SWITCHED_OFF[standing.switch]
-        if standing.answered:
+    def _decide(self) -> Charge:
+        metric = self._metric
+        if self._off is not None:
+            return self._off
+        if self._answered:
             return Charge.ALREADY_ANSWERED
-        if metric.series_charge is None:
-            covered = standing.covers(metric.epsilon.charge, budget)
-            return Charge.CHARGED if covered else Charge.BUDGET_SPENT
-        if standing.secret is None:
+        if not metric.is_series:
+            return self._covered(metric.epsilon.charge)
+        if self._secret is None:
             return Charge.NOT_ENROLLED
-        joined = not is_sampled(metric) or self._round in joined_rounds(standing.secret)
-        if self._round < standing.from_round or not joined:
+        joined = not is_sampled(metric) or self._round in joined_rounds(self._secret)
+        if self._round < self._from_round or not joined:
             return Charge.NOT_JOINED
         return Charge.CHARGED
 
@@ -130,7 +152,7 @@ class Answer:
         Only if `charge` is CHARGED. `now`, `due_at`: seconds UTC.
         """
         metric = self._metric
-        charge = metric.epsilon.charge if metric.series_charge is None else 0
+        charge = 0 if metric.is_series else metric.epsilon.charge
         entry = Entry(
             source=metric.source,
             metric=metric.name,
@@ -143,11 +165,13 @@ class Answer:
             report=report,
         )
         rows.write(self._connection, "report", entry)
-        self._standing.add(self._connection, charge, 1, len(report))
+        self._add(charge, 1, len(report))
 
 
-class Enrolling:
+class Enrolling(_Charging):
     """A charge for a whole series under way, inside its transaction."""
+
+    __slots__ = ("_price",)
 
     def __init__(self, connection: sqlite3.Connection, metric: Metric, budget: int) -> None:
         """`budget`: the most its source may ever spend, in units of 10^-12 of ε.
@@ -156,19 +180,16 @@ class Enrolling:
         """
         if metric.series_charge is None:
             raise ValueError(f"{metric!r} is charged for report by report")
-        self._connection = connection
-        self._metric = metric
+        super().__init__(connection, metric, None, budget)
         self._price = metric.series_charge
-        self._standing = _Standing(connection, metric)
-        self.charge = self._decide(budget)
+        self.charge = self._decide()
 
-    def _decide(self, budget: int) -> Charge:
-        standing = self._standing
-        if standing.switch is not Switch.ON:
-            return _SWITCHED_OFF[standing.switch]
-        if standing.secret is not None:
+    def _decide(self) -> Charge:
+        if self._off is not None:
+            return self._off
+        if self._secret is not None:
             return Charge.ALREADY_ANSWERED
-        return Charge.CHARGED if standing.covers(self._price, budget) else Charge.BUDGET_SPENT
+        return self._covered(self._price)
 
     def store(self, secret: bytes, from_round: int, now: int) -> None:
         """Write the charge and what was drawn as one row. Only if `charge` is CHARGED."""
@@ -188,7 +209,7 @@ class Enrolling:
             secret=secret,
         )
         rows.write(self._connection, "enrolment", enrolment)
-        self._standing.add(self._connection, self._price, 0, 0)
+        self._add(self._price, 0, 0)
 
 
 def is_sampled(metric: Metric) -> bool:

@@ -126,7 +126,7 @@ class Client:
             raise UnknownMetric(name, list(self._bundle.metrics))
         if metric.source not in self._budgets:
             raise UndeclaredSource(name, metric.source, list(self._budgets))
-        if metric.series_charge is not None:
+        if metric.is_series:
             self._enrol(metric)
         return MetricHandle(self, metric)
 
@@ -372,8 +372,7 @@ class Client:
 
     def _count(self, outcome: Outcome, stored: bool) -> None:
         with self._lock:
-            self._counts[outcome] += 1
-            count = self._counts[outcome]
+            count = self._counts[outcome] = self._counts[outcome] + 1
         # The first, the tenth, the hundredth …: enough to notice, too few to fill a log.
         # Of a sampled metric most rounds are not joined, as they should be.
         worth = not stored and outcome is not Outcome.NOT_JOINED

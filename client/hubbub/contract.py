@@ -30,6 +30,7 @@ from hubbub.randomness import Source
 from hubbub.schedule import Periodic, Schedule, read_schedule
 
 _NAME: Final = re.compile(r"[a-z0-9._-]{1,64}", re.ASCII)
+_MEMOISED: Final = (MemoisedUnary, MemoisedRandomisedResponse, MemoisedLocalHashing)
 
 
 class Metric(NamedTuple):
@@ -69,9 +70,14 @@ class Metric(NamedTuple):
     def memoised(self) -> MemoisedMechanism | None:
         """The mechanism, if it has a memo."""
         mechanism = self.mechanism
-        if isinstance(mechanism, MemoisedUnary | MemoisedRandomisedResponse | MemoisedLocalHashing):
-            return mechanism
-        return None
+        return mechanism if isinstance(mechanism, _MEMOISED) else None
+
+    @property
+    def is_series(self) -> bool:
+        """Whether a device is charged for all its reports at once, before the first."""
+        return self.permanent is not None or (
+            isinstance(self.schedule, Periodic) and self.schedule.join > 0
+        )
 
     @property
     def series_charge(self) -> int | None:

@@ -21,6 +21,9 @@ class Outcome(Enum):
     CLIENT_CLOSED = "not stored: the client is closed"
     NOT_STORED = "not stored: the state file could not be written"
 
+    # There is one of each; Enum's own would be asked for their names.
+    __hash__ = object.__hash__
+
     def __bool__(self) -> bool:
         return self in (Outcome.STORED, Outcome.STORED_OUTSIDE_DOMAIN)
 

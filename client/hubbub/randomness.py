@@ -6,6 +6,7 @@ through every tape of random digits a sampler can see.
 """
 
 import os
+from functools import lru_cache
 from typing import Final, Protocol
 
 
@@ -34,17 +35,29 @@ def uniform_below(source: Source, n: int) -> int:
     alone.
     """
     base = source.base
+    size, limit = _words(base, n)
+    while True:
+        digits = source.digits(size)
+        word = int.from_bytes(digits, "big") if base == 256 else _number(digits, base)
+        if word < limit:
+            return word % n
+
+
+def _number(digits: bytes, base: int) -> int:
+    number = 0
+    for digit in digits:
+        number = number * base + digit
+    return number
+
+
+@lru_cache(maxsize=256)
+def _words(base: int, n: int) -> tuple[int, int]:
+    """How many digits a word has, and below what it must lie: both take longer than a draw."""
     words, size = base, 1
     while words < n * base:
         words *= base
         size += 1
-    limit = words - words % n
-    while True:
-        word = 0
-        for digit in source.digits(size):
-            word = word * base + digit
-        if word < limit:
-            return word % n
+    return size, words - words % n
 
 
 class SystemSource:

@@ -83,7 +83,7 @@ class Recorder:
         return [
             metric
             for metric in self._in_force.bundle.metrics.values()
-            if metric.source in self._budgets and metric.series_charge is not None
+            if metric.source in self._budgets and metric.is_series
         ]
 
     def enrol(self, metric: Metric) -> bool:

@@ -6,9 +6,10 @@ structure whole. None holds a true value.
 
 import sqlite3
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Final, NamedTuple
+from functools import cache
+from typing import Final, NamedTuple, cast
 
 
 class Status(IntEnum):
@@ -141,34 +142,44 @@ OUTBOX: Final = f"status IN ({Status.WAITING:d}, {Status.SENT:d})"
 KEY: Final = "source = ? AND metric = ? AND round = ?"
 
 
-def checksum(row: Sequence[object]) -> int:
-    """The CRC-32 that a row ends with, of its other columns."""
-    # A member of an IntEnum, or a bool, comes back from the file as the number it is.
-    return checksum_of_stored([int(x) if isinstance(x, int) else x for x in row])
+# As a row comes back from the file. Of an IntEnum's member, or a bool, that is its number.
+_STORED: Final = frozenset({int, str, bytes, type(None)})
 
 
-def checksum_of_stored(columns: list[object]) -> int:
-    """The same, of columns as they come from the file."""
+def checksum(columns: list[object]) -> int:
+    """The CRC-32 that a row ends with, of its other columns as they come from the file."""
     return zlib.crc32(ascii(columns).encode())
 
 
-def write(connection: sqlite3.Connection, table: str, row: Sequence[object]) -> None:
+def write(connection: sqlite3.Connection, table: str, row: Iterable[object]) -> None:
     """Write a row, in place of the one with the same key if there is one."""
-    places = ", ".join("?" * (len(row) + 1))
-    connection.execute(
-        f"REPLACE INTO {table} VALUES ({places})",  # noqa: S608
-        (*row, checksum(row)),
-    )
+    stored = _with_checksum(row)
+    connection.execute(_replace_into(table, len(stored)), stored)
 
 
 def overwrite(connection: sqlite3.Connection, table: str, row: Mapping[str, object]) -> None:
     """Write the one row of a table that has only one; by column."""
-    columns = ", ".join(f"{column} = ?" for column in (*row, "checksum"))
-    values = tuple(row.values())
-    connection.execute(
-        f"UPDATE {table} SET {columns}",  # noqa: S608
-        (*values, checksum(values)),
-    )
+    connection.execute(_update(table, *row), _with_checksum(row.values()))
+
+
+def _with_checksum(row: Iterable[object]) -> list[object]:
+    columns = [x if type(x) in _STORED else int(cast(int, x)) for x in row]
+    columns.append(checksum(columns))
+    return columns
+
+
+# Statements are kept, since Python's sqlite3 finds what it has compiled by the text's hash.
+
+
+@cache
+def _replace_into(table: str, columns: int) -> str:
+    return f"REPLACE INTO {table} VALUES ({', '.join('?' * columns)})"  # noqa: S608
+
+
+@cache
+def _update(table: str, *columns: str) -> str:
+    places = ", ".join(f"{column} = ?" for column in (*columns, "checksum"))
+    return f"UPDATE {table} SET {places}"  # noqa: S608
 
 
 def entries(

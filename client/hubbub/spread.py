@@ -26,7 +26,7 @@ def due_at(metric: Metric, number: int, now: int, source: Source) -> int:
         left = ONCE_WITHIN if schedule.ends is None else (schedule.ends - now) // 2
         return now + _up_to(min(ONCE_WITHIN, left), source)
     end = schedule.end(number)
-    if metric.series_charge is None:
+    if not metric.is_series:
         return now + _up_to(min(schedule.every, (end + schedule.grace - now) // 2), source)
     # Of a series, the same moment whenever in the round it was stored.
     return max(now, end + _up_to(min(schedule.every, schedule.grace // 2), source))

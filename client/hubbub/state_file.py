@@ -225,7 +225,7 @@ def _check(connection: sqlite3.Connection, path: str) -> None:
         raise StateCorrupt(path, "it is damaged; spending is refused rather than started afresh")
     for table in schema.TABLES[version]:
         for *row, checksum in connection.execute(f"SELECT * FROM {table}"):  # noqa: S608
-            if rows.checksum_of_stored(row) != checksum:
+            if rows.checksum(row) != checksum:
                 raise StateCorrupt(path, f"a row of its table {table!r} was altered")
     if version == schema.VERSION:
         _check_sums(connection, path)

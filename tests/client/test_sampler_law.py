@@ -109,3 +109,7 @@ def test_everything_about_a_calibrated_mechanism(
 @pytest.mark.parametrize("n", [*range(1, 65), 255, 256])
 def test_a_uniform_integer_is_uniform_whenever_it_is_kept(n: int) -> None:
     check_below(randomness.uniform_below, 4, n)
+
+
+def test_a_uniform_integer_of_the_systems_digits_is_uniform_whenever_it_is_kept() -> None:
+    check_below(randomness.uniform_below, randomness.SYSTEM.base, 7)

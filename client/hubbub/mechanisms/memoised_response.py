@@ -54,7 +54,7 @@ class MemoisedRandomisedResponse(NamedTuple):
     @property
     def instant(self) -> RandomisedResponse:
         """What a round makes of a row."""
-        return self.permanent._replace(keep=self.keep)
+        return RandomisedResponse(self.k, self.keep, self.permanent.resolution)
 
     @property
     def parameters(self) -> dict[str, int]:

@@ -89,8 +89,13 @@ class ServeProcess:
         """SIGTERM, and the exit status after it; what it said last is in `lines`."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Its exit status, when it has ended; what it said last is in `lines`."""
+        status = self._process.wait(PATIENCE)
         self.lines += self._output.read().splitlines()
-        return self._process.wait(PATIENCE)
+        return status
 
     def __enter__(self) -> "ServeProcess":
         return self

@@ -31,6 +31,9 @@ from hubbub_aggregator.store import Store, StoreError
 # How long calls in hand may take after SIGTERM, seconds; a commit takes a fraction of one.
 _GRACE: Final = 10.0
 
+# How often to look whether to stop, seconds.
+_LOOK: Final = 0.5
+
 _EXPIRY_WARNING_DAYS: Final = 30
 
 
@@ -66,7 +69,10 @@ def _serve_until_told(aggregator: Aggregator) -> None:
     stop = _stop_signal()
     aggregator.start()
     _say("ready")
-    stop.wait()
+    # Not for ever at once: where the system hands the signal to another thread, or just before
+    # this one sleeps, nothing would wake it to look.
+    while not stop.wait(_LOOK):
+        pass
     aggregator.drain(_GRACE)
     _say(f"stopped; in this run: {in_words(aggregator.counters.totals())}")
 

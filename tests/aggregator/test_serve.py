@@ -1,6 +1,8 @@
 """Starting and stopping `hubbub serve`: everything it refuses, each in a sentence of its own."""
 
+import ctypes
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -69,6 +71,20 @@ def put_in_force(bundle: Bundle, store: Path) -> None:
     """Leave a store behind that has seen this bundle."""
     with closing(Store(str(store), writer=1, publish_step=1)) as opened:
         opened.adopt(bundle)
+
+
+def test_a_signal_that_another_thread_gets_ends_it_too(
+    keys: Operator, bundle: Path, tmp_path: Path
+) -> None:
+    """The system may hand a process's signal to any of its threads."""
+    with ServeProcess(keys, bundle, tmp_path / "store.sqlite3") as serve:
+        other = next(
+            int(t.name)
+            for t in Path(f"/proc/{serve.pid}/task").iterdir()
+            if int(t.name) != serve.pid
+        )
+        assert ctypes.CDLL(None).tgkill(serve.pid, other, signal.SIGTERM) == 0
+        assert serve.wait() == 0
 
 
 class TestIntroduction:

@@ -9,7 +9,7 @@ from typing import Final
 
 from hubbub.bundle import Bundle
 from hubbub.contract import Metric
-from hubbub.limits import CLOCK_SKEW
+from hubbub.limits import CLOCK_SKEW, REPORT_ID_BYTES
 from hubbub_aggregator.oracles import Oracle, oracle_for
 
 
@@ -36,6 +36,11 @@ class CataloguedMetric:
         """The realised ε as decimal text."""
         # Not at the start: it takes milliseconds, and there may be hundreds of metrics.
         return self.metric.certificate.realised
+
+    @property
+    def report_size(self) -> int:
+        """Bytes of an opened report: its id and its payload."""
+        return REPORT_ID_BYTES + self.oracle.payload_size
 
     def has_round(self, number: int) -> bool:
         return number < self.metric.schedule.rounds

@@ -1,37 +1,36 @@
 """Group commit: one thread makes durable whatever waits, all of it at once.
 
-A commit starts when the last one ends, and there is no timer: alone, a request waits for
-one flush of the disk; among many, it shares one with all that came meanwhile.
+Alone, a request waits for one flush of the disk; among many, it shares one with all that came
+during the last. What there is to do for a report, beyond opening it, is done here for all of them
+together, in numpy.
 """
 
 import logging
-import threading
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub_aggregator.catalogue import CataloguedMetric
+from hubbub.limits import REPORT_ID_BYTES
+from hubbub.v1 import report_pb2
+from hubbub_aggregator.groups import GroupThread
 from hubbub_aggregator.oracles import Payloads
 from hubbub_aggregator.publish import Announcements
-from hubbub_aggregator.store import Batch, Store, StoreError, StoreUnavailable
+from hubbub_aggregator.store import Batch, Ids, Store, StoreError, StoreUnavailable
+from hubbub_aggregator.submission import Submission
 
 _log = logging.getLogger(__name__)
 
+# How long to rest after a commit that several shared, as a multiple of what it took; and at most,
+# in seconds. Alone, nobody waits.
+_REST: Final = 3.0
+_LONGEST_REST: Final = 0.005
 
-@dataclass(slots=True, eq=False)
-class Reports:
-    """Opened, canonical reports of one request, and what became of them."""
-
-    metric: CataloguedMetric
-    round: int
-    ids: list[bytes]
-    payloads: Payloads
-    done: threading.Event = field(default_factory=threading.Event)
-    new: NDArray[np.bool_] | None = None
-    """Which were counted for the first time; None: the round is closed."""
-    error: StoreError | None = None
+_COUNTED = np.uint8(report_pb2.REPORT_STATUS_COUNTED)
+_DUPLICATE = np.uint8(report_pb2.REPORT_STATUS_DUPLICATE)
+_NOT_CANONICAL = np.uint8(report_pb2.REPORT_STATUS_NOT_CANONICAL)
 
 
 class Committer:
@@ -43,53 +42,38 @@ class Committer:
         self._store = store
         self._announcements = announcements
         self._clock = clock
-        self._condition = threading.Condition()
-        self._waiting: list[Reports] = []
-        self._closing = False
         self._failing = False
-        self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
-        self._thread.start()
+        self._groups = GroupThread("committer", self._work)
 
-    def commit(self, reports: Reports) -> NDArray[np.bool_] | None:
-        """Return when the reports are durable: which are new, or None for a closed round.
-
-        Raises StoreError if nothing was counted.
-        """
-        with self._condition:
-            if self._closing:
-                raise StoreUnavailable(self._store.location, "the aggregator is stopping")
-            self._waiting.append(reports)
-            self._condition.notify()
-        reports.done.wait()
-        if reports.error is not None:
-            raise reports.error
-        return reports.new
+    def commit(self, submissions: list[Submission]) -> None:
+        """Settle submissions, later: when what they say is durable, or cannot be made so."""
+        if not self._groups.put_all(submissions):
+            stopping = StoreUnavailable(self._store.location, "the aggregator is stopping")
+            _fail(submissions, stopping)
 
     def close(self) -> None:
         """Commit what waits, then stop."""
-        with self._condition:
-            self._closing = True
-            self._condition.notify()
-        self._thread.join()
+        self._groups.close()
 
-    def _run(self) -> None:
-        while True:
-            with self._condition:
-                self._condition.wait_for(lambda: self._waiting or self._closing)
-                group, self._waiting = self._waiting, []
-            if not group:
-                return
-            try:
-                self._commit(group)
-            except StoreError as error:
-                self._report_failure(str(error))
-                _fail(group, error)
-            except Exception:
-                # A fault in one commit must not leave every later caller waiting for ever.
-                _log.exception("a commit failed")
-                _fail(group, StoreUnavailable(self._store.location, "a commit failed"))
-            else:
-                self._report_recovery()
+    def _work(self, group: list[Submission]) -> None:
+        began = time.monotonic()
+        self._commit_or_fail(group)
+        if len(group) > 1:
+            # Where there are many, more come: those who share a commit share what it costs.
+            time.sleep(min(_REST * (time.monotonic() - began), _LONGEST_REST))
+
+    def _commit_or_fail(self, group: list[Submission]) -> None:
+        try:
+            self._commit(group)
+        except StoreError as error:
+            self._report_failure(str(error))
+            _fail(group, error)
+        except Exception:
+            # A fault in one commit must not leave every later caller waiting for ever.
+            _log.exception("a commit failed")
+            _fail(group, StoreUnavailable(self._store.location, "a commit failed"))
+        else:
+            self._report_recovery()
 
     def _report_failure(self, sentence: str) -> None:
         # Once, not with every group: a log may be on the very disk that is full.
@@ -102,29 +86,69 @@ class Committer:
             _log.warning("reports are counted again")
         self._failing = False
 
-    def _commit(self, group: list[Reports]) -> None:
-        together: dict[tuple[bytes, int], list[Reports]] = {}
-        for reports in group:
-            together.setdefault((reports.metric.digest, reports.round), []).append(reports)
-        batches = [_batch(members) for members in together.values()]
+    def _commit(self, group: list[Submission]) -> None:
+        together: dict[tuple[bytes, int], list[Submission]] = {}
+        for one in group:
+            together.setdefault((one.metric.digest, one.round), []).append(one)
+        tables = [_Table(members) for members in together.values()]
+        batches = [table.batch() for table in tables]
         committed = self._store.commit(batches, now=self._clock())
-        for members, new in zip(together.values(), committed.new, strict=True):
-            _share(members, new)
+        for table, new in zip(tables, committed.new, strict=True):
+            table.settle(new)
         if committed.published:
             self._announcements.announce()
 
 
-def _batch(members: list[Reports]) -> Batch:
-    """All reports of one metric and round, in the order they came."""
-    round_number, metric = members[0].round, members[0].metric
-    payloads = np.concatenate([reports.payloads for reports in members])
-    return Batch(
-        digest=metric.digest,
-        round=round_number,
-        ids=[report_id for reports in members for report_id in reports.ids],
-        fold=lambda new: metric.oracle.fold(payloads[new]),
-        retain=(lambda new: _unordered(payloads[new])) if metric.metric.retain else None,
-    )
+class _Table:
+    """All reports of one metric and round that are committed together, in the order they came."""
+
+    def __init__(self, members: list[Submission]) -> None:
+        first = members[0]
+        self._members = members
+        self._metric, self._round = first.metric, first.round
+        joined = b"".join([one.opened for one in members])
+        table = np.frombuffer(joined, np.uint8).reshape(-1, first.metric.report_size)
+        self._canonical = first.metric.oracle.canonical(table[:, REPORT_ID_BYTES:])
+        self._table = table if self._canonical.all() else table[self._canonical]
+
+    def batch(self) -> Batch:
+        """What is counted of it."""
+        oracle, retain = self._metric.oracle, self._metric.metric.retain
+        return Batch(
+            digest=self._metric.digest,
+            round=self._round,
+            ids=self._ids(),
+            fold=lambda new: oracle.fold(self._payloads(new)),
+            retain=(lambda new: _unordered(self._payloads(new))) if retain else None,
+            plain=self._plain(),
+        )
+
+    def settle(self, new: NDArray[np.bool_] | None) -> None:
+        """Tell everybody what became of their reports, given which were new; None: closed."""
+        codes = None
+        if new is not None:
+            statuses = np.full(len(self._canonical), _NOT_CANONICAL)
+            statuses[self._canonical] = np.where(new, _COUNTED, _DUPLICATE)
+            codes = statuses.tobytes()
+        start = 0
+        for one in self._members:
+            end = start + one.n
+            one.settle(None if codes is None else codes[start:end])
+            start = end
+
+    def _ids(self) -> Ids:
+        ids = np.ascontiguousarray(self._table[:, :REPORT_ID_BYTES])
+        return ids.view(np.uint64)
+
+    def _payloads(self, new: NDArray[np.bool_]) -> Payloads:
+        table = self._table if new.all() else self._table[new]
+        return np.ascontiguousarray(table[:, REPORT_ID_BYTES:])
+
+    def _plain(self) -> NDArray[np.bool_] | None:
+        if not any(one.plain for one in self._members):
+            return None
+        plain = np.repeat([one.plain for one in self._members], [one.n for one in self._members])
+        return plain[self._canonical]
 
 
 def _unordered(payloads: Payloads) -> bytes:
@@ -133,16 +157,6 @@ def _unordered(payloads: Payloads) -> bytes:
     return np.sort(whole, axis=None).tobytes()
 
 
-def _share(members: list[Reports], new: NDArray[np.bool_] | None) -> None:
-    start = 0
-    for reports in members:
-        end = start + len(reports.ids)
-        reports.new = None if new is None else new[start:end]
-        start = end
-        reports.done.set()
-
-
-def _fail(group: list[Reports], error: StoreError) -> None:
-    for reports in group:
-        reports.error = error
-        reports.done.set()
+def _fail(group: list[Submission], error: StoreError) -> None:
+    for one in group:
+        one.fail(error)

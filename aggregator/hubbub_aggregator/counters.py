@@ -27,6 +27,7 @@ _REFUSED: Final = {
     "REFUSAL_REASON_TOO_MANY_REPORTS": "they held too many reports",
     "REFUSAL_REASON_STORE_UNAVAILABLE": "the store could not be written",
     "REFUSAL_REASON_OVERLOADED": "there were too many at once",
+    "REFUSAL_REASON_PLAIN_NOT_TAKEN": "they were not sealed",
 }
 
 

@@ -6,55 +6,61 @@ status of its own, and an answer means that it is durable.
 """
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import compress
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hubbub.limits import MAX_REPORTS_PER_REQUEST, REPORT_ID_BYTES
 from hubbub.sealing import context, overhead
 from hubbub.v1 import report_pb2
 from hubbub_aggregator.catalogue import Catalogue, CataloguedMetric, RoundState
-from hubbub_aggregator.committer import Committer, Reports
+from hubbub_aggregator.committer import Committer
 from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.keys import OpeningKey
+from hubbub_aggregator.opening import Opening
 from hubbub_aggregator.refusals import ReportsRefused
 from hubbub_aggregator.store import StoreError
+from hubbub_aggregator.submission import NotOpened, Submission
 
 # Sealed bytes in hand at once: sixteen of the largest requests, and memory for them.
 MAX_BYTES_IN_HAND: Final = 64 << 20
 
-_COUNTED: Final = report_pb2.REPORT_STATUS_COUNTED
-_DUPLICATE: Final = report_pb2.REPORT_STATUS_DUPLICATE
-_NOT_OPENED: Final = report_pb2.REPORT_STATUS_NOT_OPENED
-_NOT_CANONICAL: Final = report_pb2.REPORT_STATUS_NOT_CANONICAL
+_NAMED: Final = report_pb2.ReportStatus.items()
 
-Statuses = list[report_pb2.ReportStatus.ValueType]
+Statuses = bytes
+"""A ReportStatus of each report, a byte."""
 
 
 class Intake:
-    """Counts sealed reports. Safe to use from many threads."""
+    """Counts reports. Safe to use from many threads."""
 
     def __init__(
         self,
         catalogue: Catalogue,
         keys: Mapping[bytes, OpeningKey],
+        opening: Opening,
         committer: Committer,
+        *,
         counters: Counters,
         clock: Callable[[], float],
-        *,
+        take_plain: bool = False,
         max_bytes_in_hand: int = MAX_BYTES_IN_HAND,
     ) -> None:
-        """`keys` are those that the bundle in force lists, by key id."""
+        """`keys` are those that the bundle in force lists, by key id.
+
+        `take_plain`: whether reports may come unsealed, from whoever imports what devices
+        randomised elsewhere.
+        """
         self._catalogue = catalogue
         self._keys = keys
+        self._opening = opening
         self._committer = committer
         self._counters = counters
         self._clock = clock
+        self._take_plain = take_plain
         self._max_bytes_in_hand = max_bytes_in_hand
         self._bytes_in_hand = 0
         self._lock = threading.Lock()
@@ -67,15 +73,15 @@ class Intake:
         try:
             metric = self._known_metric(request.digest)
             self._require_open(metric, request.round)
-            key = self._known_key(request.key_id)
-            n = _number_of_reports(metric, key, len(request.sealed))
-            with self._in_hand(len(request.sealed)):
-                statuses = self._count(metric, key, request, n)
+            plain = bool(request.ids or request.payloads)
+            with self._in_hand(len(request.sealed) + len(request.ids) + len(request.payloads)):
+                statuses = (self._plain if plain else self._sealed)(metric, request)
         except ReportsRefused as refused:
             self._counters.add(report_pb2.RefusalReason.Name(refused.reason))
             raise
-        for status in set(statuses):
-            self._counters.add(report_pb2.ReportStatus.Name(status), statuses.count(status))
+        for name, status in _NAMED:
+            if count := statuses.count(status):
+                self._counters.add(name, count)
         return statuses
 
     def _known_metric(self, digest: bytes) -> CataloguedMetric:
@@ -127,53 +133,63 @@ class Intake:
             with self._lock:
                 self._bytes_in_hand -= size
 
-    def _count(
-        self,
-        metric: CataloguedMetric,
-        key: OpeningKey,
-        request: report_pb2.SubmitReportsRequest,
-        n: int,
+    def _sealed(
+        self, metric: CataloguedMetric, request: report_pb2.SubmitReportsRequest
     ) -> Statuses:
-        statuses: Statuses = [_NOT_OPENED] * n
-        opened = list(_open(metric, request, key))
-        table = np.frombuffer(b"".join(report for _, report in opened), np.uint8)
-        table = table.reshape(len(opened), REPORT_ID_BYTES + metric.oracle.payload_size)
-        canonical = metric.oracle.canonical(table[:, REPORT_ID_BYTES:])
-        for (place, _), good in zip(opened, canonical, strict=True):
-            if not good:
-                statuses[place] = _NOT_CANONICAL
-        good_ones = list(compress(opened, canonical))
-        if not good_ones:
-            return statuses
-        new = self._commit(
-            Reports(
-                metric=metric,
-                round=request.round,
-                ids=[report[:REPORT_ID_BYTES] for _, report in good_ones],
-                payloads=table[canonical, REPORT_ID_BYTES:],
-            )
-        )
-        for (place, _), is_new in zip(good_ones, new, strict=True):
-            statuses[place] = _COUNTED if is_new else _DUPLICATE
-        return statuses
+        key = self._known_key(request.key_id)
+        _require_whole(len(request.sealed), metric.report_size + overhead(key.suite))
+        info = context(metric.digest, request.round, key.key_id)
+        submission = Submission(metric, request.round, sealed=request.sealed, key=key, info=info)
+        self._opening.open(submission)
+        return self._outcome(submission)
 
-    def _commit(self, reports: Reports) -> NDArray[np.bool_]:
+    def _plain(
+        self, metric: CataloguedMetric, request: report_pb2.SubmitReportsRequest
+    ) -> Statuses:
+        ids, payloads = request.ids, request.payloads
+        if not self._take_plain:
+            raise ReportsRefused(
+                report_pb2.REFUSAL_REASON_PLAIN_NOT_TAKEN,
+                "reports are taken sealed only; an aggregator started with --take-plain takes them "
+                "as they are",
+            )
+        if request.sealed or request.key_id:
+            raise ReportsRefused(
+                report_pb2.REFUSAL_REASON_WRONG_LENGTH, "reports are either sealed or plain"
+            )
+        n = _require_whole(len(ids), REPORT_ID_BYTES)
+        if len(payloads) != n * metric.oracle.payload_size:
+            raise ReportsRefused(
+                report_pb2.REFUSAL_REASON_WRONG_LENGTH,
+                f"{len(payloads)} bytes are not {n} payloads of {metric.oracle.payload_size} bytes",
+            )
+        table = np.empty((n, metric.report_size), np.uint8)
+        table[:, :REPORT_ID_BYTES] = np.frombuffer(ids, np.uint8).reshape(n, -1)
+        table[:, REPORT_ID_BYTES:] = np.frombuffer(payloads, np.uint8).reshape(n, -1)
+        submission = Submission(metric, request.round, plain=table.tobytes())
+        self._committer.commit([submission])
+        return self._outcome(submission)
+
+    def _outcome(self, submission: Submission) -> Statuses:
+        """What became of it, when that is known. Raises ReportsRefused."""
         try:
-            new = self._committer.commit(reports)
-        except StoreError:
-            # What is wrong with the store is in the log, for the operator.
+            statuses = submission.wait()
+        except (StoreError, NotOpened) as error:
+            # What is wrong is in the log, for the operator.
+            stored = isinstance(error, StoreError)
+            why = "since the store cannot be written" if stored else "because of a fault here"
             raise ReportsRefused(
                 report_pb2.REFUSAL_REASON_STORE_UNAVAILABLE,
-                "nothing was counted, since the store cannot be written; send it again later",
+                f"nothing was counted, {why}; send it again later",
             ) from None
-        if new is None:
-            self._closed.add((reports.metric.digest, reports.round))
-            raise _closed(reports.round)
-        return new
+        if statuses is None:
+            self._closed.add((submission.metric.digest, submission.round))
+            raise _closed(submission.round)
+        return statuses
 
 
-def _number_of_reports(metric: CataloguedMetric, key: OpeningKey, size: int) -> int:
-    each = _sealed_size(metric, key)
+def _require_whole(size: int, each: int) -> int:
+    """How many reports of `each` bytes these are. Raises ReportsRefused."""
     n, rest = divmod(size, each)
     if rest or not n:
         raise ReportsRefused(
@@ -186,22 +202,6 @@ def _number_of_reports(metric: CataloguedMetric, key: OpeningKey, size: int) -> 
             f"{n} reports are more than the {MAX_REPORTS_PER_REQUEST:,} a request may hold",
         )
     return n
-
-
-def _sealed_size(metric: CataloguedMetric, key: OpeningKey) -> int:
-    return REPORT_ID_BYTES + metric.oracle.payload_size + overhead(key.suite)
-
-
-def _open(
-    metric: CataloguedMetric, request: report_pb2.SubmitReportsRequest, key: OpeningKey
-) -> Iterator[tuple[int, bytes]]:
-    """Place and plaintext of every report that opens."""
-    info = context(metric.digest, request.round, key.key_id)
-    sealed, size = request.sealed, _sealed_size(metric, key)
-    for place, start in enumerate(range(0, len(sealed), size)):
-        report = key.open(info, sealed[start : start + size])
-        if report is not None:
-            yield place, report
 
 
 def _closed(number: int) -> ReportsRefused:

@@ -4,7 +4,7 @@ import secrets
 import signal
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -24,6 +24,7 @@ from hubbub_aggregator.keys import (
     read_operator_key,
 )
 from hubbub_aggregator.listeners import AddressTaken, Listeners
+from hubbub_aggregator.opening import OpeningPool
 from hubbub_aggregator.server import Aggregator
 from hubbub_aggregator.settings import Settings
 from hubbub_aggregator.store import Store, StoreError
@@ -52,11 +53,25 @@ def run(
         # put its bundle in force under the one that runs.
         listeners = _take_addresses(settings, insecure_loopback, clock())
         step = settings.publish.step
-        with closing(
-            Store(settings.store, writer=secrets.randbits(63), publish_step=step)
-        ) as store:
+        with (
+            closing(Store(settings.store, writer=secrets.randbits(63), publish_step=step)) as store,
+            ExitStack() as stack,
+        ):
             store.adopt(bundle)
-            aggregator = Aggregator(bundle, keys, store, listeners, clock=clock, publish_step=step)
+            store.load_open_rounds()
+            pool = None
+            if settings.workers:
+                pool = stack.enter_context(closing(OpeningPool(settings.keys, settings.workers)))
+            aggregator = Aggregator(
+                bundle,
+                keys,
+                store,
+                listeners,
+                clock=clock,
+                publish_step=step,
+                take_plain=settings.take_plain,
+                pool=pool,
+            )
             _introduce(bundle, listeners, store)
             if not insecure_loopback or settings.private_tls:
                 _say(_expiry(settings.keys, clock()))

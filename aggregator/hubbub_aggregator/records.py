@@ -80,6 +80,7 @@ def _source(of: Sourced, **rounds: Any) -> dict[str, Any]:
         "digest": of.digest.hex(),
         **rounds,
         "n": of.n,
+        "plain": of.plain,
         "mechanism": of.mechanism,
         "epsilon": {"declared": of.epsilon.declared, "realised": of.epsilon.realised},
     }

@@ -20,6 +20,7 @@ from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.intake import Intake
 from hubbub_aggregator.keys import OpeningKey
 from hubbub_aggregator.listeners import Listeners
+from hubbub_aggregator.opening import Opening, OpeningPool
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.services.admin import AdminService
 from hubbub_aggregator.services.catalog import CatalogService
@@ -46,15 +47,29 @@ class Aggregator:
         *,
         clock: Callable[[], float],
         publish_step: int,
+        take_plain: bool = False,
+        pool: OpeningPool | None = None,
     ) -> None:
-        """`bundle` is in force in `store`; `keys` are exactly those it lists."""
+        """`bundle` is in force in `store`; `keys` are exactly those it lists.
+
+        `pool`: where batches are opened, if not here.
+        """
         self.counters: Final = Counters()
         self._catalogue = Catalogue(bundle, store.metrics())
         self._store = store
         self._clock = clock
         self._announcements = Announcements()
         self._committer = Committer(store, self._announcements, clock)
-        intake = Intake(self._catalogue, keys, self._committer, self.counters, clock)
+        self._opening = Opening(self._committer.commit, pool)
+        intake = Intake(
+            self._catalogue,
+            keys,
+            self._opening,
+            self._committer,
+            counters=self.counters,
+            clock=clock,
+            take_plain=take_plain,
+        )
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="ticker", daemon=True)
 
@@ -86,6 +101,7 @@ class Aggregator:
         self._announcements.end()
         for stopped in [self._public.stop(grace), self._private.stop(grace)]:
             stopped.wait()
+        self._opening.close()
         self._committer.close()
         if self._ticker.is_alive():
             self._ticker.join()

@@ -63,6 +63,10 @@ class Settings(BaseSettings):
     publish: PublishSettings = PublishSettings()
     threads: Annotated[int, Field(ge=1, le=1024)] = 64
     """Requests that are worked on at once."""
+    workers: Annotated[int, Field(ge=0, le=256)] = 0
+    """Processes that open batches of sealed reports; 0: the one that counts does it."""
+    take_plain: bool = False
+    """Whether reports may come unsealed: for importing what was randomised elsewhere."""
 
 
 def load_settings(flags: Mapping[str, Any], config: Path | None) -> Settings:

@@ -80,6 +80,8 @@ def provenance(estimates: Estimates) -> str:
         ("Round", text.count(estimates.round)),
         ("Snapshot", text.day_and_clock(estimates.as_of) if estimates.n else "none yet"),
     ]
+    if estimates.plain:
+        facts.append(("Imported", f"{text.count(estimates.plain)} reports, unsealed"))
     if estimates.values:
         facts.append(("Influence", text.influence(estimates.values)))
     items = "".join(f"<div><dt>{name}</dt><dd>{fact}</dd></div>" for name, fact in facts)

@@ -108,6 +108,8 @@ class Estimates:
     publish_step: int
     values: tuple[Value, ...]
     """In the domain's order; empty if n = 0, or if the domain is open and lists none."""
+    plain: int = 0
+    """How many of the reports came unsealed."""
 
 
 T = TypeVar("T")
@@ -210,6 +212,7 @@ def _estimates(message: estimate_pb2.Estimates) -> Estimates:
         as_of=message.as_of,
         publish_step=message.publish_step,
         values=tuple(map(_value, message.values)) if message.n else (),
+        plain=message.plain,
     )
 
 

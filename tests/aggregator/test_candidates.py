@@ -32,7 +32,7 @@ from hubbub_aggregator.estimation.estimate import estimate
 from hubbub_aggregator.refusals import Refused
 from hubbub_aggregator.services import candidates as decoding
 from hubbub_aggregator.services.candidates import Decoder
-from hubbub_aggregator.store import Batch, Snapshot, Store
+from hubbub_aggregator.store import Batch, Snapshot, Store, as_ids
 from hubbub_aggregator.tally import Tally
 from tests.bundles import Operator, make_bundle, make_metric, make_request
 from tests.dashboard.crowd import close_round
@@ -199,7 +199,7 @@ class TestDecoder:
         metric = bundle.metrics[NAME]
         payload = metric.mechanism.randomise(0, SYSTEM)
         for _ in range(3):
-            ids = [os.urandom(16) for _ in range(10)]
+            ids = as_ids(os.urandom(160))
             batch = Batch(metric.digest, 0, ids, lambda _: EMPTY, lambda _: 10 * payload)
             store.commit([batch], now=0)
         yield store

@@ -20,6 +20,7 @@ from hubbub_aggregator.committer import Committer
 from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.intake import Intake
 from hubbub_aggregator.keys import load_opening_keys
+from hubbub_aggregator.opening import Opening
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.refusals import ReportsRefused
@@ -59,12 +60,14 @@ class Setting:
         self.store = Store(str(path / "store.sqlite3"), writer=1, publish_step=1)
         self.store.adopt(self.bundle)
         self.committer = Committer(self.store, Announcements(), self.clock)
+        self.opening = Opening(self.committer.commit)
         self.intake = Intake(
             Catalogue(self.bundle, self.store.metrics()),
             load_opening_keys(operator.folder),
+            self.opening,
             self.committer,
-            self.counters,
-            self.clock,
+            counters=self.counters,
+            clock=self.clock,
             **limits,
         )
 
@@ -84,6 +87,7 @@ class Setting:
         return reason.removeprefix("REFUSAL_REASON_")
 
     def close(self) -> None:
+        self.opening.close()
         self.committer.close()
         self.store.close()
 
@@ -111,9 +115,9 @@ class TestRounds:
         setting.clock.now = begins - CLOCK_SKEW - 0.1
         assert setting.refusal(request) == "ROUND_NOT_OPEN"
         setting.clock.now = begins - CLOCK_SKEW
-        assert setting.intake.submit(request) == [COUNTED]
+        assert setting.intake.submit(request) == bytes([COUNTED])
         setting.clock.now = begins + EVERY + GRACE - 0.1
-        assert setting.intake.submit(setting.request(round_number=round_number)) == [COUNTED]
+        assert setting.intake.submit(setting.request(round_number=round_number)) == bytes([COUNTED])
         setting.clock.now = begins + EVERY + GRACE
         assert setting.refusal(request) == "ROUND_CLOSED"
 
@@ -157,7 +161,7 @@ def test_overloaded(operator: Operator, tmp_path: Path) -> None:
     assert setting.refusal(setting.request(100)) == "OVERLOADED"
     # What was turned away holds nothing, and neither does what was counted.
     for _ in range(20):
-        assert setting.intake.submit(setting.request()) == [COUNTED]
+        assert setting.intake.submit(setting.request()) == bytes([COUNTED])
     setting.close()
 
 
@@ -176,7 +180,7 @@ def test_store_unavailable_counts_nothing_and_recovers(
         with monkeypatch.context() as patch:
             patch.setattr(setting.store, "commit", fault)
             assert setting.refusal(request) == "STORE_UNAVAILABLE"
-    assert setting.intake.submit(request) == [COUNTED] * 3
+    assert setting.intake.submit(request) == bytes([COUNTED] * 3)
 
 
 def test_after_the_end_nothing_is_counted(setting: Setting) -> None:
@@ -229,7 +233,7 @@ def test_counts_are_those_of_the_payloads(setting: Setting) -> None:
     payloads = [setting.metric.mechanism.randomise(i % 4, SYSTEM) for i in range(200)]
     reports = [(os.urandom(16), payload) for payload in payloads]
     request = make_request(setting.bundle, "daily", reports)
-    assert setting.intake.submit(request) == [COUNTED] * 200
+    assert setting.intake.submit(request) == bytes([COUNTED] * 200)
     expected = np.zeros(4, np.int64)
     for payload in payloads:
         expected[setting.metric.mechanism.supported(payload)] += 1

@@ -29,7 +29,7 @@ from hubbub_aggregator.records import FIGURES, POOLED_COLUMNS
 from hubbub_aggregator.refusals import Refused
 from hubbub_aggregator.services.pooling import Pooling
 from hubbub_aggregator.services.questions import Questions
-from hubbub_aggregator.store import Batch, Store
+from hubbub_aggregator.store import Batch, Store, as_ids
 from tests.aggregator.asked import LUNCHES, TIMEOUT, Asked
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.processes import ServeProcess
@@ -170,7 +170,7 @@ def test_more_than_a_call_can_pool_is_refused(
         return np.full(len(LUNCHES), new.sum())
 
     for number in (1, 2, 3):
-        ids = [os.urandom(16) for _ in range(number)]
+        ids = as_ids(os.urandom(16 * number))
         store.commit([Batch(digest, number, ids, fold)], now=0)
     questions = Questions(Catalogue(bundle, store.metrics()), store, time.time)
     pooling = Pooling(store, questions)
@@ -195,7 +195,7 @@ def test_json_says_what_the_service_says(served: Asked) -> None:
 
     assert list(report) == [
         *("metric", "digest", "first_round", "last_round", "pooled_rounds", "rounds"),
-        *("without_reports", "n", "mechanism", "epsilon", "at_most"),
+        *("without_reports", "n", "plain", "mechanism", "epsilon", "at_most"),
         *("kind", "target", "level", "as_of", "values"),
     ]
     assert (report["first_round"], report["last_round"], report["pooled_rounds"]) == (0, 3, 2)

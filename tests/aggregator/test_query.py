@@ -101,7 +101,7 @@ def test_json_says_what_the_service_says(served: Asked) -> None:
     answer = ask(served, "lunch.today", {"soup": 1.0, "salad": 1.0})
 
     assert list(report) == [
-        *("metric", "digest", "round", "n", "mechanism", "epsilon", "as_of"),
+        *("metric", "digest", "round", "n", "plain", "mechanism", "epsilon", "as_of"),
         *("target", "level", "weights"),
         *("estimate", "std_error", "low", "high", "influence"),
     ]

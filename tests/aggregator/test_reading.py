@@ -272,6 +272,7 @@ class TestCommands:
             "digest",
             "round",
             "n",
+            "plain",
             "mechanism",
             "epsilon",
             "kind",

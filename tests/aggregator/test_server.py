@@ -17,7 +17,7 @@ from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2_grpc
 from hubbub_aggregator.keys import load_opening_keys
 from hubbub_aggregator.listeners import Listeners
 from hubbub_aggregator.server import Aggregator
-from hubbub_aggregator.store import Batch, Published, Store
+from hubbub_aggregator.store import Batch, Published, Store, as_ids
 from tests.bundles import Operator, make_bundle, make_metric, make_request
 
 TIMEOUT = 30
@@ -153,7 +153,7 @@ def test_the_ticker_outlives_contracts_it_does_not_know(
     fold = np.zeros(4, np.int64)
     for name in ("a.newer", "short"):
         digest = larger.metrics[name].digest
-        running.store.commit([Batch(digest, 0, [bytes(16)], lambda _: fold)], now=0)
+        running.store.commit([Batch(digest, 0, as_ids(bytes(16)), lambda _: fold)], now=0)
     clock.now = ENDS
     running.aggregator.close_due_rounds()
     assert running.store.published(bundle.metrics["short"].digest, 0) == Published(

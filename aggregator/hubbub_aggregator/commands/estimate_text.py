@@ -27,11 +27,17 @@ def estimate_text(answer: Estimates | PooledEstimates) -> str:
     """The lines that a terminal shows."""
     law = f"{answer.mechanism}, ε = {answer.epsilon.declared} (realised {answer.epsilon.realised})"
     if isinstance(answer, PooledEstimates):
-        return "\n".join([*_pooled_title(answer), law, *_pooled(answer)])
+        return "\n".join([*_pooled_title(answer), law, *_imported(answer.report), *_pooled(answer)])
     title = f"{answer.metric}, round {answer.round} ({answer.state})"
     if answer.n:
         title += f": n = {answer.n:,} as of {answer.report['as_of']}"
-    return "\n".join([title, law, *_of_one_round(answer)])
+    return "\n".join([title, law, *_imported(answer.report), *_of_one_round(answer)])
+
+
+def _imported(report: dict[str, Any]) -> list[str]:
+    if not report["plain"]:
+        return []
+    return [f"{report['plain']:,} of these reports came unsealed: imported, not from a device"]
 
 
 def _of_one_round(answer: Estimates) -> list[str]:

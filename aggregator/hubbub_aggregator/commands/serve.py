@@ -35,6 +35,21 @@ def serve(
     threads: Annotated[
         int | None, typer.Option(help="Requests worked on at once.  [default: 64]")
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="Processes that open batches of sealed reports; one for each core that is to "
+            "spare.  [default: 0, in this process]"
+        ),
+    ] = None,
+    take_plain: Annotated[
+        bool | None,
+        typer.Option(
+            "--take-plain",
+            help="Take reports that are not sealed too, to import what was randomised elsewhere; "
+            "estimates say how many there were.",
+        ),
+    ] = None,
     private_tls: Annotated[
         bool | None,
         typer.Option(
@@ -60,6 +75,8 @@ def serve(
         "store": store,
         "publish": None if publish_step is None else {"step": publish_step},
         "threads": threads,
+        "workers": workers,
+        "take_plain": take_plain,
         "private_tls": private_tls,
     }
     flags = {name: value for name, value in given.items() if value is not None}

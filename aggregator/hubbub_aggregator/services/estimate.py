@@ -226,6 +226,7 @@ def _source(question: Question, view: View) -> dict[str, Any]:
         "round": question.round,
         "state": STATES[view.state],
         "n": view.n,
+        "plain": view.plain,
         "mechanism": metric.metric.mechanism.name,
         "epsilon": epsilon_of(metric),
         "as_of": view.as_of,

@@ -101,6 +101,7 @@ def _figures(span: Span, pooled: "Pool | None") -> estimate_pb2.PoolResponse:
     counts = span.metric.oracle.supports(pooled.tally.cells)
     return estimate_pb2.PoolResponse(
         n=pooled.tally.n,
+        plain=pooled.tally.plain,
         at_most=vary_together(mechanism, pooled, span.target),
         values=messages_of(shares, labels, counts),
     )

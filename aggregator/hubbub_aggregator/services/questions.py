@@ -66,6 +66,11 @@ class View(NamedTuple):
         return 0 if self.snapshot is None else self.snapshot.tally.n
 
     @property
+    def plain(self) -> int:
+        """How many of them came unsealed."""
+        return 0 if self.snapshot is None else self.snapshot.tally.plain
+
+    @property
     def as_of(self) -> float:
         return 0.0 if self.snapshot is None else self.snapshot.as_of
 

@@ -7,6 +7,7 @@ from hubbub_aggregator.store.errors import (
     StoreError,
     StoreUnavailable,
 )
+from hubbub_aggregator.store.id_set import Ids, as_ids
 from hubbub_aggregator.store.store import Store
 from hubbub_aggregator.store.types import Batch, Closed, Committed, Published, Snapshot
 
@@ -14,6 +15,7 @@ __all__ = [
     "Batch",
     "Closed",
     "Committed",
+    "Ids",
     "NewerSchema",
     "NotAStore",
     "Published",
@@ -22,4 +24,5 @@ __all__ = [
     "StoreDamaged",
     "StoreError",
     "StoreUnavailable",
+    "as_ids",
 ]

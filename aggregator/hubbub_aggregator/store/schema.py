@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 
 # Counts up with every change of a table; a store says which one it has.
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 metadata: Final = MetaData()
 
@@ -54,14 +54,18 @@ round_: Final = Table(
     UniqueConstraint("digest", "number"),
 )
 
-# What is counted, until the round closes: afterwards the round refuses, and ids have no use.
-report: Final = Table(
-    "report",
+# The ids of what is counted, until the round closes: afterwards it refuses, and they have no use.
+# A row for each commit: of random ids each for itself, a tree slows down as it grows. A round's
+# rows are written one after the other, so that their numbers are in the order of their commits.
+counted_ids: Final = Table(
+    "counted_ids",
     metadata,
-    Column("round_id", ForeignKey("round.id"), primary_key=True),
-    Column("report_id", LargeBinary, primary_key=True),
-    # The key is all there is to a row: one B-tree, not a table and an index.
-    sqlite_with_rowid=False,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("round_id", ForeignKey("round.id"), nullable=False),
+    Column("writer", BigInteger, nullable=False),
+    # 16 bytes each, back to back.
+    Column("ids", LargeBinary, nullable=False),
+    Index("counted_ids_of_round", "round_id", "id"),
 )
 
 # Reports of metrics that retain them, as they were opened, but without their ids. A row for each
@@ -85,6 +89,8 @@ tally: Final = Table(
     Column("round_id", ForeignKey("round.id"), primary_key=True),
     Column("writer", BigInteger, primary_key=True),
     Column("n", BigInteger, nullable=False),
+    # How many of the n came unsealed.
+    Column("plain", BigInteger, nullable=False, server_default="0"),
     Column("cells", LargeBinary, nullable=False),
 )
 
@@ -94,6 +100,7 @@ snapshot: Final = Table(
     metadata,
     Column("round_id", ForeignKey("round.id"), primary_key=True),
     Column("n", BigInteger, nullable=False),
+    Column("plain", BigInteger, nullable=False, server_default="0"),
     Column("cells", LargeBinary, nullable=False),
     # Seconds since 1970-01-01 UTC.
     Column("as_of", Float, nullable=False),

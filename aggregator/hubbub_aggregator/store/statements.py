@@ -4,22 +4,49 @@ SQLAlchemy spells them by dialect, all but the INSERT that minds conflicts, of w
 dialect has its own with the same methods.
 """
 
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import BindParameter, Dialect, Table, bindparam, delete, func, select, update
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    Dialect,
+    Engine,
+    Table,
+    bindparam,
+    cast,
+    delete,
+    func,
+    select,
+    update,
+)
 
 from hubbub_aggregator.store import schema
+from hubbub_aggregator.store.prepared import Prepared
+
+_round: Final = schema.round_
+_counted_ids: Final = schema.counted_ids
+_tally: Final = schema.tally
+_snapshot: Final = schema.snapshot
+_retained: Final = schema.retained
+
+_OF_METRIC: Final = _round.c.digest == bindparam("digest")
+_ONE_ROUND: Final = _OF_METRIC & (_round.c.number == bindparam("number"))
+_SOME_ROUNDS: Final = _OF_METRIC & _round.c.number.between(bindparam("first"), bindparam("last"))
+_WITH_SNAPSHOTS: Final = _round.outerjoin(_snapshot, _snapshot.c.round_id == _round.c.id)
 
 
-def insert(dialect: Dialect, table: Table) -> Any:
-    """An INSERT that can say ON CONFLICT."""
+def insert(dialect: Dialect, table: Table, *columns: str) -> Any:
+    """An INSERT that can say ON CONFLICT; of some columns, or of all."""
     if dialect.name == "postgresql":
         from sqlalchemy.dialects import postgresql
 
-        return postgresql.insert(table)
-    from sqlalchemy.dialects import sqlite
+        statement: Any = postgresql.insert(table)
+    else:
+        from sqlalchemy.dialects import sqlite
 
-    return sqlite.insert(table)
+        statement = sqlite.insert(table)
+    names = columns or [column.name for column in table.c]
+    return statement.values({name: bindparam(name) for name in names})
 
 
 def upsert(dialect: Dialect, table: Table) -> Any:
@@ -32,90 +59,95 @@ def upsert(dialect: Dialect, table: Table) -> Any:
     return statement.on_conflict_do_update(index_elements=key, set_=replaced)
 
 
-class Statements:
-    """The statements in one dialect; their parameters are columns' names."""
+class CountingStatements:
+    """What a commit and a closing run; see prepared.py."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        round_, report, tally, snapshot, retained = (
-            schema.round_,
-            schema.report,
-            schema.tally,
-            schema.snapshot,
-            schema.retained,
+    def __init__(self, engine: Engine) -> None:
+        dialect = engine.dialect
+
+        def prepared(statement: Any) -> Prepared:
+            return Prepared(engine, statement)
+
+        # A round as a commit finds it: locked, with how many reports this writer's row of the
+        # tally counts, and all rows, how many of them the newest snapshot shows, and the last row
+        # of its ids.
+        own = _tally.alias("own")
+        # PostgreSQL's sums are decimal.
+        counted = select(cast(func.sum(_tally.c.n), BigInteger)).where(
+            _tally.c.round_id == _round.c.id
         )
-        of_metric = round_.c.digest == bindparam("digest")
-        one_round = of_metric & (round_.c.number == bindparam("number"))
-        with_snapshots = round_.outerjoin(snapshot, snapshot.c.round_id == round_.c.id)
-        round_id: BindParameter[int] = bindparam("round_id")
-
-        # A round as a commit finds it: locked, with this writer's row of the tally, how many
-        # reports all rows count, and how many of them the newest snapshot shows.
-        own = tally.alias("own")
-        counted = select(func.sum(tally.c.n)).where(tally.c.round_id == round_.c.id)
-        self.standing = (
+        newest = select(func.max(_counted_ids.c.id)).where(_counted_ids.c.round_id == _round.c.id)
+        self.standing = prepared(
             select(
-                round_.c.id,
-                round_.c.closed_at,
-                own.c.n,
-                own.c.cells,
-                func.coalesce(counted.scalar_subquery(), 0).label("counted"),
-                func.coalesce(snapshot.c.n, 0).label("shown"),
+                _round.c.id,
+                _round.c.closed_at,
+                func.coalesce(own.c.n, 0),
+                func.coalesce(counted.scalar_subquery(), 0),
+                func.coalesce(_snapshot.c.n, 0),
+                func.coalesce(newest.scalar_subquery(), 0),
             )
             .select_from(
-                with_snapshots.outerjoin(
-                    own, (own.c.round_id == round_.c.id) & (own.c.writer == bindparam("writer"))
+                _WITH_SNAPSHOTS.outerjoin(
+                    own, (own.c.round_id == _round.c.id) & (own.c.writer == bindparam("writer"))
                 )
             )
-            .where(one_round)
-            .with_for_update(of=round_)
+            .where(_ONE_ROUND)
+            .with_for_update(of=_round)
         )
-        self.add_round = insert(dialect, round_).on_conflict_do_nothing()
-        self.mark_closed = (
-            update(round_).where(round_.c.id == round_id).values(closed_at=bindparam("closed_at"))
-        )
-        self.rounds = (
-            select(round_.c.number, round_.c.closed_at, snapshot.c.n)
-            .select_from(with_snapshots)
-            .where(of_metric & round_.c.number.between(bindparam("first"), bindparam("last")))
-        )
-        self.open_rounds = select(round_.c.digest, round_.c.number).where(
-            round_.c.closed_at.is_(None)
-        )
+        add_round = insert(dialect, _round, "digest", "number")
+        self.add_round = prepared(add_round.on_conflict_do_nothing())
+        round_id: BindParameter[int] = bindparam("round_id")
+        close = update(_round).where(_round.c.id == round_id)
+        self.mark_closed = prepared(close.values(closed_at=bindparam("closed_at")))
 
-        self.add_ids = (
-            insert(dialect, report).on_conflict_do_nothing().returning(report.c.report_id)
+        of_round = _counted_ids.c.round_id == round_id
+        newer = of_round & (_counted_ids.c.id > bindparam("since"))
+        add_ids = insert(dialect, _counted_ids, "round_id", "writer", "ids")
+        self.add_ids = prepared(add_ids.returning(_counted_ids.c.id))
+        self.ids_since = prepared(
+            select(_counted_ids.c.id, _counted_ids.c.ids).where(newer).order_by(_counted_ids.c.id)
         )
-        self.forget_ids = delete(report).where(report.c.round_id == round_id)
+        self.size_of_ids = prepared(
+            select(func.coalesce(func.sum(func.length(_counted_ids.c.ids)), 0)).where(newer)
+        )
+        self.forget_ids = prepared(delete(_counted_ids).where(of_round))
 
-        self.retain = insert(dialect, retained)
-        self.retained = (
-            select(retained.c.n, retained.c.payloads)
-            .join_from(retained, round_)
-            .where(one_round)
-            .order_by(retained.c.id)
-        )
+        self.retain = prepared(insert(dialect, _retained, "round_id", "n", "payloads"))
 
-        self.tallies = select(tally.c.n, tally.c.cells).where(tally.c.round_id == round_id)
-        self.put_tally = upsert(dialect, tally)
+        of_round = _tally.c.round_id == round_id
+        tallies = select(_tally.c.n, _tally.c.cells, _tally.c.plain).where(of_round)
+        self.tallies = prepared(tallies)
+        self.own_tally = prepared(tallies.where(_tally.c.writer == bindparam("writer")))
+        self.put_tally = prepared(upsert(dialect, _tally))
+        self.forget_tallies = prepared(delete(_tally).where(of_round))
 
-        self.put_snapshot = upsert(dialect, snapshot)
-        self.published = (
-            select(round_.c.closed_at, snapshot.c.n, snapshot.c.cells, snapshot.c.as_of)
-            .select_from(with_snapshots)
-            .where(one_round)
-        )
-        self.snapshots = (
-            select(
-                round_.c.number,
-                round_.c.closed_at,
-                snapshot.c.n,
-                snapshot.c.cells,
-                snapshot.c.as_of,
-            )
-            .join_from(round_, snapshot)
-            .where(of_metric & round_.c.number.between(bindparam("first"), bindparam("last")))
-            .order_by(snapshot.c.n.desc())
-        )
-        self.newest_published = (
-            select(func.max(round_.c.number)).join_from(round_, snapshot).where(of_metric)
-        )
+        self.put_snapshot = prepared(upsert(dialect, _snapshot))
+
+
+OPEN_ROUNDS: Final = select(_round.c.id, _round.c.digest, _round.c.number).where(
+    _round.c.closed_at.is_(None)
+)
+ROUNDS: Final = (
+    select(_round.c.number, _round.c.closed_at, _snapshot.c.n)
+    .select_from(_WITH_SNAPSHOTS)
+    .where(_SOME_ROUNDS)
+)
+RETAINED: Final = (
+    select(_retained.c.n, _retained.c.payloads)
+    .join_from(_retained, _round)
+    .where(_ONE_ROUND)
+    .order_by(_retained.c.id)
+)
+_SHOWN: Final = (_snapshot.c.n, _snapshot.c.cells, _snapshot.c.plain, _snapshot.c.as_of)
+PUBLISHED: Final = (
+    select(_round.c.closed_at, *_SHOWN).select_from(_WITH_SNAPSHOTS).where(_ONE_ROUND)
+)
+SNAPSHOTS: Final = (
+    select(_round.c.number, _round.c.closed_at, *_SHOWN)
+    .join_from(_round, _snapshot)
+    .where(_SOME_ROUNDS)
+    .order_by(_snapshot.c.n.desc())
+)
+NEWEST_PUBLISHED: Final = (
+    select(func.max(_round.c.number)).join_from(_round, _snapshot).where(_OF_METRIC)
+)

@@ -7,9 +7,6 @@ readers see. Nothing here returns a count or a payload that is not in a snapshot
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Final
 
@@ -19,28 +16,15 @@ from sqlalchemy import Connection, Engine
 
 from hubbub.bundle import Bundle
 from hubbub.contract import Metric
-from hubbub_aggregator.store import contracts
+from hubbub_aggregator.store import contracts, statements
+from hubbub_aggregator.store.counting import Counting, damaged, read_tally
 from hubbub_aggregator.store.engine import WRITES, open_engine, translated
 from hubbub_aggregator.store.errors import StoreDamaged
 from hubbub_aggregator.store.identity import FileIdentity
+from hubbub_aggregator.store.prepared import Cursor, Writing
 from hubbub_aggregator.store.retention import blocks
-from hubbub_aggregator.store.statements import Statements
 from hubbub_aggregator.store.types import Batch, Closed, Committed, Published, Snapshot
 from hubbub_aggregator.tally import Tally
-
-
-@dataclass(frozen=True, slots=True)
-class _Standing:
-    """A round as a transaction finds it."""
-
-    round_id: int
-    closed: bool
-    own: Tally | None
-    """This writer's row of the tally."""
-    counted: int
-    """Reports in all writers' rows."""
-    shown: int
-    """Reports in the newest snapshot; 0 before the first."""
 
 
 class Store:
@@ -53,14 +37,19 @@ class Store:
         when it holds at least `publish_step` more reports than the one before.
         """
         self._engine = open_engine(location)
-        self._writing = self._engine.execution_options(**{WRITES: True})
-        self._statements = Statements(self._engine.dialect)
-        self._writer = writer
-        self._publish_step = publish_step
+        self._writing = Writing(self._engine)
         self.location: Final = str(self._engine.url.database)
         self._file = FileIdentity(Path(self.location))
+        self._counting = Counting(
+            self._engine,
+            self._count,
+            self.location,
+            writer=writer,
+            publish_step=publish_step,
+        )
 
     def close(self) -> None:
+        self._writing.close()
         self._engine.dispose()
 
     @contextmanager
@@ -74,12 +63,21 @@ class Store:
                 yield connection
                 self._file.require()
 
+    @contextmanager
+    def _count(self) -> Generator[Cursor]:
+        """The same, to count in: one at a time."""
+        with translated(self.location):
+            self._file.require()
+            with self._writing.transaction() as cursor:
+                yield cursor
+                self._file.require()
+
     def adopt(self, bundle: Bundle) -> None:
         """Put a verified bundle in force, and remember its metrics for ever.
 
         Raises ForeignOperator, LowerRevision or ChangedContract, having changed nothing.
         """
-        with self._transaction(self._writing) as connection:
+        with self._transaction(self._engine.execution_options(**{WRITES: True})) as connection:
             contracts.adopt(connection, bundle)
 
     def metrics(self) -> list[Metric]:
@@ -92,117 +90,30 @@ class Store:
     def commit(self, batches: Sequence[Batch], *, now: float) -> Committed:
         """Count every report whose id the round does not hold yet; the first one wins.
 
-        When this returns, what it says is durable. Raises StoreError, having counted nothing.
-        `now` dates the snapshots it may take.
+        When this returns, what it says is durable. Raises StoreError, having counted nothing;
+        what was counted all the same, where that cannot be known, is found at the next commit.
+        `now` dates the snapshots it may take. No two batches are of one round.
         """
-        with self._transaction(self._writing) as connection:
-            new: list[NDArray[np.bool_] | None] = []
-            published = False
-            for batch in batches:
-                standing = self._standing(connection, batch.digest, batch.round)
-                if standing.closed:
-                    new.append(None)
-                    continue
-                mask = self._insert_ids(connection, standing.round_id, batch.ids)
-                new.append(mask)
-                if mask.any():
-                    more = Tally(int(mask.sum()), batch.fold(mask))
-                    self._add(connection, standing, more)
-                    if batch.retain is not None:
-                        self._retain(connection, standing, more.n, batch.retain(mask))
-                    published |= self._publish_if_due(connection, standing, more.n, now)
-        return Committed(new, published)
+        return self._counting.commit(batches, now)
 
     def close_round(self, digest: bytes, number: int, *, now: float) -> Closed:
         """Take no more reports, publish what there is, and forget the ids. Idempotent."""
-        with self._transaction(self._writing) as connection:
-            standing = self._standing(connection, digest, number)
-            if standing.closed:
-                return Closed(standing.shown, closed_now=False)
-            round_id = standing.round_id
-            tallies = self._tallies(connection, round_id)
-            if tallies:
-                self._publish(connection, round_id, tallies, now)
-            connection.execute(
-                self._statements.mark_closed, {"round_id": round_id, "closed_at": now}
-            )
-            connection.execute(self._statements.forget_ids, {"round_id": round_id})
-        return Closed(sum(tally.n for tally in tallies), closed_now=True)
+        return self._counting.close_round(digest, number, now)
 
-    def _standing(self, connection: Connection, digest: bytes, number: int) -> _Standing:
-        """Where a round stands; its row is made if need be, and locked."""
-        key = {"digest": digest, "number": number}
-        own_key = {**key, "writer": self._writer}
-        row = connection.execute(self._statements.standing, own_key).one_or_none()
-        if row is None:
-            connection.execute(self._statements.add_round, key)
-            row = connection.execute(self._statements.standing, own_key).one()
-        return _Standing(
-            round_id=row.id,
-            closed=row.closed_at is not None,
-            own=None if row.n is None else self._tally(row.n, row.cells),
-            counted=int(row.counted),
-            shown=row.shown,
-        )
-
-    def _insert_ids(
-        self, connection: Connection, round_id: int, ids: Sequence[bytes]
-    ) -> NDArray[np.bool_]:
-        """Insert the ids, and tell which were not there: bool of shape (n,)."""
-        rows = [{"round_id": round_id, "report_id": report_id} for report_id in ids]
-        inserted = set(connection.execute(self._statements.add_ids, rows).scalars())
-        mask = np.zeros(len(ids), np.bool_)
-        for place, report_id in enumerate(ids):
-            # Of two equal ids in one batch, the first is the one that counts.
-            if report_id in inserted:
-                inserted.discard(report_id)
-                mask[place] = True
-        return mask
-
-    def _add(self, connection: Connection, standing: _Standing, more: Tally) -> None:
-        """Add to this writer's own row of the tally."""
-        tally = more if standing.own is None else more + standing.own
-        row = {"round_id": standing.round_id, "writer": self._writer}
-        connection.execute(
-            self._statements.put_tally, {**row, "n": tally.n, "cells": tally.to_bytes()}
-        )
-
-    def _retain(self, connection: Connection, standing: _Standing, n: int, payloads: bytes) -> None:
-        row = {"round_id": standing.round_id, "n": n, "payloads": payloads}
-        connection.execute(self._statements.retain, row)
-
-    # Publishing
-
-    def _publish_if_due(
-        self, connection: Connection, standing: _Standing, more: int, now: float
-    ) -> bool:
-        if standing.counted + more < standing.shown + self._publish_step:
-            return False
-        tallies = self._tallies(connection, standing.round_id)
-        self._publish(connection, standing.round_id, tallies, now)
-        return True
-
-    def _tallies(self, connection: Connection, round_id: int) -> list[Tally]:
-        """Every writer's tally of a round."""
-        rows = connection.execute(self._statements.tallies, {"round_id": round_id})
-        return [self._tally(row.n, row.cells) for row in rows]
-
-    def _publish(
-        self, connection: Connection, round_id: int, tallies: Sequence[Tally], now: float
-    ) -> None:
-        total = reduce(add, tallies)
-        connection.execute(
-            self._statements.put_snapshot,
-            {"round_id": round_id, "n": total.n, "cells": total.to_bytes(), "as_of": now},
-        )
+    def load_open_rounds(self) -> None:
+        """Learn the ids of every open round, so that no report has to wait for it later."""
+        for digest, number in self.open_rounds():
+            self._counting.load(digest, number)
 
     # Reading
 
     def open_rounds(self) -> list[tuple[bytes, int]]:
         """Digest and number of every round that was sent a report and is not closed."""
         with self._transaction(self._engine) as connection:
-            rows = connection.execute(self._statements.open_rounds)
-            return [(row.digest, row.number) for row in rows]
+            rows = connection.execute(statements.OPEN_ROUNDS).all()
+        # Others close rounds, too.
+        self._counting.forget_all_but({row.id for row in rows})
+        return [(row.digest, row.number) for row in rows]
 
     def rounds(self, digest: bytes, among: range) -> dict[int, tuple[bool, int]]:
         """For every round `among` these with a row: whether it is closed, n of its snapshot.
@@ -211,7 +122,7 @@ class Store:
         """
         with self._transaction(self._engine) as connection:
             rows = connection.execute(
-                self._statements.rounds,
+                statements.ROUNDS,
                 {"digest": digest, "first": among.start, "last": among.stop - 1},
             )
             return {row.number: (row.closed_at is not None, row.n or 0) for row in rows}
@@ -220,7 +131,7 @@ class Store:
         """The last round that has a snapshot."""
         with self._transaction(self._engine) as connection:
             newest: int | None = connection.execute(
-                self._statements.newest_published, {"digest": digest}
+                statements.NEWEST_PUBLISHED, {"digest": digest}
             ).scalar_one()
         return newest
 
@@ -228,13 +139,13 @@ class Store:
         """What readers may know of a round; None: nobody sent it a report or closed it."""
         with self._transaction(self._engine) as connection:
             row = connection.execute(
-                self._statements.published, {"digest": digest, "number": number}
+                statements.PUBLISHED, {"digest": digest, "number": number}
             ).one_or_none()
         if row is None:
             return None
         snapshot = None
         if row.n is not None:
-            snapshot = Snapshot(self._tally(row.n, row.cells), row.as_of)
+            snapshot = Snapshot(self._tally(row.n, row.cells, row.plain), row.as_of)
         return Published(row.closed_at is not None, snapshot)
 
     def snapshots(self, digest: bytes, among: range) -> Generator[tuple[int, bool, Snapshot]]:
@@ -245,11 +156,11 @@ class Store:
         """
         with self._transaction(self._engine) as connection:
             rows = connection.execute(
-                self._statements.snapshots,
+                statements.SNAPSHOTS,
                 {"digest": digest, "first": among.start, "last": among.stop - 1},
             )
             for row in rows:
-                snapshot = Snapshot(self._tally(row.n, row.cells), row.as_of)
+                snapshot = Snapshot(self._tally(row.n, row.cells, row.plain), row.as_of)
                 yield row.number, row.closed_at is not None, snapshot
 
     def retained(
@@ -260,19 +171,14 @@ class Store:
         In arrays of some MiB, shape (some, size), of a metric that retains its reports.
         """
         with self._transaction(self._engine) as connection:
-            rows = connection.execute(
-                self._statements.retained, {"digest": digest, "number": number}
-            )
+            rows = connection.execute(statements.RETAINED, {"digest": digest, "number": number})
             try:
                 yield from blocks(rows, n, size)
             except ValueError as error:
                 raise self._damaged(f"what it retained is {error}") from error
 
-    def _tally(self, n: int, cells: bytes) -> Tally:
-        try:
-            return Tally.from_bytes(n, cells)
-        except ValueError as error:
-            raise self._damaged(f"a tally is {error}") from error
+    def _tally(self, n: int, cells: bytes, plain: int) -> Tally:
+        return read_tally(self.location, n, cells, plain)
 
     def _damaged(self, what: str) -> StoreDamaged:
-        return StoreDamaged(self.location, f"is damaged ({what}); restore it from a backup")
+        return damaged(self.location, what)

@@ -1,11 +1,12 @@
 """What the store takes and gives."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub_aggregator.store.id_set import Ids
 from hubbub_aggregator.tally import Counts, Tally
 
 
@@ -15,12 +16,14 @@ class Batch:
 
     digest: bytes
     round: int
-    ids: Sequence[bytes]
-    """16 bytes each, n of them."""
+    ids: Ids
+    """n of them."""
     fold: Callable[[NDArray[np.bool_]], Counts]
     """From which of the n reports to count, bool of shape (n,), to what they add to the cells."""
     retain: Callable[[NDArray[np.bool_]], bytes] | None = None
     """From the same to their payloads, back to back; None: reports are counted and not kept."""
+    plain: NDArray[np.bool_] | None = None
+    """Which of them came unsealed, bool of shape (n,); None: none of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -315,6 +315,7 @@ class Estimates(_message.Message):
     AS_OF_FIELD_NUMBER: _builtins.int
     PUBLISH_STEP_FIELD_NUMBER: _builtins.int
     VALUES_FIELD_NUMBER: _builtins.int
+    PLAIN_FIELD_NUMBER: _builtins.int
     metric: _builtins.str
     digest: _builtins.bytes
     round: _builtins.int
@@ -330,6 +331,8 @@ class Estimates(_message.Message):
     """When this snapshot was taken, seconds since 1970-01-01 UTC."""
     publish_step: _builtins.int
     """New reports that a snapshot waits for while the round is open."""
+    plain: _builtins.int
+    """How many of the reports came unsealed: imported, and not from a device."""
     @_builtins.property
     def epsilon(self) -> Global___Epsilon: ...
     @_builtins.property
@@ -350,10 +353,11 @@ class Estimates(_message.Message):
         as_of: _builtins.float = ...,
         publish_step: _builtins.int = ...,
         values: _abc.Iterable[Global___ValueEstimate] | None = ...,
+        plain: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["epsilon", b"epsilon"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "digest", b"digest", "epsilon", b"epsilon", "kind", b"kind", "level", b"level", "mechanism", b"mechanism", "metric", b"metric", "n", b"n", "publish_step", b"publish_step", "round", b"round", "state", b"state", "target", b"target", "values", b"values"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "digest", b"digest", "epsilon", b"epsilon", "kind", b"kind", "level", b"level", "mechanism", b"mechanism", "metric", b"metric", "n", b"n", "plain", b"plain", "publish_step", b"publish_step", "round", b"round", "state", b"state", "target", b"target", "values", b"values"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -589,6 +593,7 @@ class Provenance(_message.Message):
     MECHANISM_FIELD_NUMBER: _builtins.int
     EPSILON_FIELD_NUMBER: _builtins.int
     AS_OF_FIELD_NUMBER: _builtins.int
+    PLAIN_FIELD_NUMBER: _builtins.int
     metric: _builtins.str
     digest: _builtins.bytes
     round: _builtins.int
@@ -598,6 +603,8 @@ class Provenance(_message.Message):
     mechanism: _builtins.str
     as_of: _builtins.float
     """Seconds since 1970-01-01 UTC."""
+    plain: _builtins.int
+    """How many of the reports came unsealed."""
     @_builtins.property
     def epsilon(self) -> Global___Epsilon: ...
     def __init__(
@@ -611,10 +618,11 @@ class Provenance(_message.Message):
         mechanism: _builtins.str = ...,
         epsilon: Global___Epsilon | None = ...,
         as_of: _builtins.float = ...,
+        plain: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["epsilon", b"epsilon"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "digest", b"digest", "epsilon", b"epsilon", "mechanism", b"mechanism", "metric", b"metric", "n", b"n", "round", b"round", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "digest", b"digest", "epsilon", b"epsilon", "mechanism", b"mechanism", "metric", b"metric", "n", b"n", "plain", b"plain", "round", b"round", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -884,6 +892,7 @@ class PoolResponse(_message.Message):
     AS_OF_FIELD_NUMBER: _builtins.int
     AT_MOST_FIELD_NUMBER: _builtins.int
     VALUES_FIELD_NUMBER: _builtins.int
+    PLAIN_FIELD_NUMBER: _builtins.int
     metric: _builtins.str
     digest: _builtins.bytes
     first: _builtins.int
@@ -901,6 +910,8 @@ class PoolResponse(_message.Message):
     is not known: then the errors and intervals are the largest that are possible, those of the
     same devices, whose values never changed.
     """
+    plain: _builtins.int
+    """How many of the reports came unsealed."""
     @_builtins.property
     def rounds(self) -> _containers.RepeatedCompositeFieldContainer[Global___RoundSummary]:
         """Those of the rounds that have a snapshot, in their order."""
@@ -926,10 +937,11 @@ class PoolResponse(_message.Message):
         as_of: _builtins.float = ...,
         at_most: _builtins.bool = ...,
         values: _abc.Iterable[Global___ValueEstimate] | None = ...,
+        plain: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["epsilon", b"epsilon"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "at_most", b"at_most", "digest", b"digest", "epsilon", b"epsilon", "first", b"first", "kind", b"kind", "last", b"last", "level", b"level", "mechanism", b"mechanism", "metric", b"metric", "n", b"n", "rounds", b"rounds", "target", b"target", "values", b"values"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "at_most", b"at_most", "digest", b"digest", "epsilon", b"epsilon", "first", b"first", "kind", b"kind", "last", b"last", "level", b"level", "mechanism", b"mechanism", "metric", b"metric", "n", b"n", "plain", b"plain", "rounds", b"rounds", "target", b"target", "values", b"values"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

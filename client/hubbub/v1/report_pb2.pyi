@@ -74,6 +74,8 @@ class _RefusalReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Refusal
     """UNAVAILABLE, with google.rpc.RetryInfo: nothing was counted; send the same bytes later."""
     REFUSAL_REASON_OVERLOADED: _RefusalReason.ValueType  # 9
     """RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: more at once than the aggregator takes."""
+    REFUSAL_REASON_PLAIN_NOT_TAKEN: _RefusalReason.ValueType  # 10
+    """PERMISSION_DENIED: reports are taken sealed only."""
 
 class RefusalReason(_RefusalReason, metaclass=_RefusalReasonEnumTypeWrapper):
     """Why a whole request was refused."""
@@ -97,6 +99,8 @@ REFUSAL_REASON_STORE_UNAVAILABLE: RefusalReason.ValueType  # 8
 """UNAVAILABLE, with google.rpc.RetryInfo: nothing was counted; send the same bytes later."""
 REFUSAL_REASON_OVERLOADED: RefusalReason.ValueType  # 9
 """RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: more at once than the aggregator takes."""
+REFUSAL_REASON_PLAIN_NOT_TAKEN: RefusalReason.ValueType  # 10
+"""PERMISSION_DENIED: reports are taken sealed only."""
 Global___RefusalReason: _TypeAlias = RefusalReason  # noqa: Y015
 
 @_typing.final
@@ -107,6 +111,8 @@ class SubmitReportsRequest(_message.Message):
     ROUND_FIELD_NUMBER: _builtins.int
     KEY_ID_FIELD_NUMBER: _builtins.int
     SEALED_FIELD_NUMBER: _builtins.int
+    IDS_FIELD_NUMBER: _builtins.int
+    PAYLOADS_FIELD_NUMBER: _builtins.int
     digest: _builtins.bytes
     """SHA-256 of the metric's contract."""
     round: _builtins.int
@@ -114,6 +120,12 @@ class SubmitReportsRequest(_message.Message):
     """Which of the bundle's sealing keys every report below is sealed to."""
     sealed: _builtins.bytes
     """Ciphertexts of equal length, back to back. Plaintext: 16-byte report id ‖ payload."""
+    ids: _builtins.bytes
+    """In place of key_id and sealed, for importing what was randomised elsewhere: report ids of 16
+    bytes each, back to back, and as many payloads. Refused unless the operator turned it on.
+    No device sends it.
+    """
+    payloads: _builtins.bytes
     def __init__(
         self,
         *,
@@ -121,10 +133,12 @@ class SubmitReportsRequest(_message.Message):
         round: _builtins.int = ...,
         key_id: _builtins.bytes = ...,
         sealed: _builtins.bytes = ...,
+        ids: _builtins.bytes = ...,
+        payloads: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "key_id", b"key_id", "round", b"round", "sealed", b"sealed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "ids", b"ids", "key_id", b"key_id", "payloads", b"payloads", "round", b"round", "sealed", b"sealed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,102 @@
+"""Opening reports: in their turn, in processes of their own, and when one of those dies."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from hubbub.bundle import Bundle
+from hubbub.limits import REPORT_ID_BYTES
+from hubbub.sealing import context
+from hubbub_aggregator import opening
+from hubbub_aggregator.catalogue import Catalogue
+from hubbub_aggregator.keys import load_opening_keys
+from hubbub_aggregator.opening import Opening, OpeningPool
+from hubbub_aggregator.submission import NotOpened, Submission
+from tests.bundles import Operator, make_bundle, make_metric, make_request
+
+
+@pytest.fixture(scope="module")
+def bundle(operator: Operator) -> Bundle:
+    return make_bundle(operator, make_metric("few"))
+
+
+@pytest.fixture(scope="module")
+def pool(operator: Operator) -> Iterator[OpeningPool]:
+    with closing(OpeningPool(operator.folder, 2)) as pool:
+        yield pool
+
+
+def submission(operator: Operator, bundle: Bundle, reports: list[bytes]) -> Submission:
+    """Reports (id ‖ payload), sealed; the third is altered."""
+    parts = [(report[:REPORT_ID_BYTES], report[REPORT_ID_BYTES:]) for report in reports]
+    request = make_request(bundle, "few", parts)
+    size = len(request.sealed) // len(reports)
+    sealed = bytearray(request.sealed)
+    if len(reports) > 2:
+        sealed[3 * size - 1] ^= 1
+    key = load_opening_keys(operator.folder)[request.key_id]
+    metric = Catalogue(bundle, bundle.metrics.values()).by_name["few"]
+    info = context(metric.digest, 0, key.key_id)
+    return Submission(metric, 0, sealed=bytes(sealed), key=key, info=info)
+
+
+def some(n: int) -> list[bytes]:
+    return [os.urandom(REPORT_ID_BYTES) + b"\1" for _ in range(n)]
+
+
+@pytest.mark.parametrize("with_pool", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 200])
+def test_reports_are_opened_in_their_order(
+    operator: Operator, bundle: Bundle, pool: OpeningPool, n: int, with_pool: bool
+) -> None:
+    def commit(submissions: list[Submission]) -> None:
+        for one in submissions:
+            one.settle(bytes([1]) * one.n)
+
+    reports = some(n)
+    with closing(Opening(commit, pool if with_pool else None)) as stage:
+        sent = submission(operator, bundle, reports)
+        stage.open(sent)
+        statuses = sent.wait()
+    if n < 3:
+        assert (sent.opened, statuses) == (b"".join(reports), bytes([1]) * n)
+    else:
+        assert sent.opened == b"".join(reports[:2] + reports[3:])
+        assert statuses == bytes([1, 1, 3, *[1] * (n - 3)])
+
+
+def test_a_process_that_is_killed_costs_no_report(operator: Operator, bundle: Bundle) -> None:
+    with closing(OpeningPool(operator.folder, 2)) as pool:
+        for _ in range(3):
+            children = multiprocessing.active_children()
+            assert children
+            for child in children:
+                if child.pid is not None:
+                    os.kill(child.pid, signal.SIGKILL)
+            for _ in range(2):
+                reports = some(20)
+                opened = pool.open(submission(operator, bundle, reports))
+                assert opened == [*reports[:2], None, *reports[3:]]
+
+
+def test_a_fault_leaves_nobody_waiting(
+    operator: Operator, bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(opening, "_opened", broken)
+    failed: list[Submission] = []
+    with closing(Opening(failed.extend)) as stage:
+        sent = submission(operator, bundle, some(1))
+        stage.open(sent)
+        with pytest.raises(NotOpened):
+            sent.wait()
+        # And the next is opened.
+        monkeypatch.undo()
+        stage.open(submission(operator, bundle, some(1)))
+    assert [one.n for one in failed] == [1]

@@ -1,0 +1,308 @@
+"""A gRPC client that costs next to nothing, so that it is the server that is measured.
+
+HTTP/2 frames are written by hand (RFC 9113), from requests that were serialised before. gRPC's
+own client takes as long for a call as the server does, and shares its processor.
+"""
+
+import selectors
+import socket
+import ssl
+import struct
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW = 0, 1, 3, 4, 6, 7, 8
+_END_STREAM, _END_HEADERS, _ACK = 1, 4, 1
+# What a server may send us before it must wait: as much as there can be.
+_LARGEST_WINDOW: Final = (1 << 31) - 1
+_FIRST_WINDOW: Final = 65_535
+_CHUNK: Final = 1 << 18
+_STATUS: Final = b"grpc-status"
+_REFUSED_STREAM: Final = 7
+# Not gRPC's: the connection ended, or the stream was reset, before an answer.
+LOST: Final = -1
+
+
+class Answer(NamedTuple):
+    """What came of one request."""
+
+    number: int
+    """Of the request, counted from 0."""
+    status: int
+    """A gRPC status code; LOST: there was none."""
+    message: bytes
+    """The response, serialised; empty without one."""
+    seconds: float
+    """From when it was handed to the system to when the answer was read."""
+
+
+class _Stream:
+    __slots__ = ("began", "body", "message", "number", "rest", "status", "window")
+
+    def __init__(self, number: int, message: bytes, window: int, began: float) -> None:
+        self.number = number
+        self.message = message
+        self.rest = b"\0" + len(message).to_bytes(4, "big") + message
+        self.window = window
+        self.began = began
+        self.body = b""
+        self.status = LOST
+
+
+class _Connection:
+    """One HTTP/2 connection; not thread-safe."""
+
+    def __init__(self, address: str, path: str, authority: bytes | None) -> None:
+        host, _, port = address.rpartition(":")
+        plain = socket.create_connection((host.strip("[]"), int(port)))
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket: socket.socket = plain
+        if authority is not None:
+            context = ssl.create_default_context(cadata=authority.decode())
+            context.set_alpn_protocols(["h2"])
+            self.socket = context.wrap_socket(plain, server_hostname="localhost")
+        self._headers = _request_headers(path, tls=authority is not None)
+        self._streams: dict[int, _Stream] = {}
+        # Those whose request has not been written whole, for want of a window.
+        self._blocked = deque[int]()
+        self._next = 1
+        self.window = self._first_window = _FIRST_WINDOW
+        self._frame = 1 << 14
+        self._most = 100
+        self._unread = b""
+        self._consumed = 0
+        self._out = bytearray()
+        self.ended = False
+        self._out += _PREFACE
+        # No dynamic table, so that a status can be read off its bytes; and no push.
+        settings = ((1, 0), (2, 0), (4, _LARGEST_WINDOW))
+        self._put(_SETTINGS, 0, 0, b"".join(struct.pack(">HI", *one) for one in settings))
+        self._put(_WINDOW, 0, 0, struct.pack(">I", _LARGEST_WINDOW - _FIRST_WINDOW))
+        self.flush()
+        self.socket.setblocking(False)
+
+    @property
+    def free(self) -> bool:
+        """Whether one more request may be sent."""
+        return not self.ended and len(self._streams) < self._most and not self._blocked
+
+    @property
+    def waiting(self) -> int:
+        return len(self._streams)
+
+    @property
+    def full(self) -> bool:
+        """Whether something is left to write."""
+        return bool(self._out)
+
+    def send(self, number: int, message: bytes, began: float | None = None) -> None:
+        stream, self._next = self._next, self._next + 2
+        self._put(_HEADERS, _END_HEADERS, stream, self._headers)
+        began = began or time.perf_counter()
+        self._streams[stream] = _Stream(number, message, self._first_window, began)
+        self._pump(stream)
+
+    def flush(self) -> None:
+        """Write what the system takes."""
+        try:
+            while self._out:
+                sent = self.socket.send(bytes(self._out[:_CHUNK]))
+                del self._out[:sent]
+        except (ssl.SSLWantWriteError, ssl.SSLWantReadError, BlockingIOError):
+            return
+        except OSError:
+            self.ended = True
+
+    def receive(self) -> list[Answer]:
+        """What has come; of a connection that ended, everything that waits is LOST."""
+        pieces = [self._unread]
+        try:
+            while True:
+                piece = self.socket.recv(_CHUNK)
+                if not piece:
+                    self.ended = True
+                    break
+                pieces.append(piece)
+        except (ssl.SSLWantReadError, BlockingIOError):
+            pass
+        except OSError:
+            self.ended = True
+        answers = self._read(b"".join(pieces))
+        if self.ended:
+            answers += [self._answer(stream) for stream in list(self._streams)]
+        self.flush()
+        return answers
+
+    def close(self) -> None:
+        self.socket.close()
+
+    def _put(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        self._out += len(payload).to_bytes(3, "big") + bytes((kind, flags))
+        self._out += stream.to_bytes(4, "big") + payload
+
+    def _pump(self, number: int) -> None:
+        """Write of a request what windows allow."""
+        stream = self._streams.get(number)
+        while stream is not None and stream.rest:
+            size = min(len(stream.rest), stream.window, self.window, self._frame)
+            if size <= 0:
+                self._blocked.append(number)
+                return
+            part, stream.rest = stream.rest[:size], stream.rest[size:]
+            stream.window -= size
+            self.window -= size
+            self._put(_DATA, 0 if stream.rest else _END_STREAM, number, part)
+
+    def _read(self, data: bytes) -> list[Answer]:
+        answers: list[Answer] = []
+        place = 0
+        while len(data) - place >= 9:
+            size = int.from_bytes(data[place : place + 3], "big")
+            end = place + 9 + size
+            if end > len(data):
+                break
+            kind, flags = data[place + 3], data[place + 4]
+            stream = int.from_bytes(data[place + 5 : place + 9], "big") & _LARGEST_WINDOW
+            self._take(kind, flags, stream, data[place + 9 : end], answers)
+            place = end
+        self._unread = data[place:]
+        return answers
+
+    def _take(
+        self, kind: int, flags: int, number: int, payload: bytes, answers: list[Answer]
+    ) -> None:
+        stream = self._streams.get(number)
+        if kind == _DATA and stream is not None:
+            stream.body += payload
+            self._consumed += len(payload)
+            if self._consumed > 1 << 24:
+                self._put(_WINDOW, 0, 0, struct.pack(">I", self._consumed))
+                self._consumed = 0
+        elif kind == _HEADERS and stream is not None:
+            stream.status = _status(payload, stream.status)
+        elif kind == _RESET and stream is not None:
+            if int.from_bytes(payload, "big") != _REFUSED_STREAM:
+                answers.append(self._answer(number))
+                return
+            # Nobody has looked at it: a new connection was asked too much at once.
+            del self._streams[number]
+            self.send(stream.number, stream.message, stream.began)
+        elif kind == _SETTINGS and not flags & _ACK:
+            self._settle(payload)
+        elif kind == _PING and not flags & _ACK:
+            self._put(_PING, _ACK, 0, payload)
+        elif kind == _GOAWAY:
+            self.ended = True
+        elif kind == _WINDOW:
+            self._widen(stream if number else self, int.from_bytes(payload, "big"))
+        if kind in (_DATA, _HEADERS) and flags & _END_STREAM and stream is not None:
+            answers.append(self._answer(number))
+
+    def _settle(self, payload: bytes) -> None:
+        for place in range(0, len(payload), 6):
+            name, value = struct.unpack_from(">HI", payload, place)
+            if name == 3:
+                self._most = value
+            elif name == 4:
+                for stream in self._streams.values():
+                    stream.window += value - self._first_window
+                self._first_window = value
+            elif name == 5:
+                self._frame = value
+        self._put(_SETTINGS, _ACK, 0, b"")
+        self._unblock()
+
+    def _widen(self, what: "_Stream | _Connection | None", more: int) -> None:
+        if what is not None:
+            what.window += more
+            self._unblock()
+
+    def _unblock(self) -> None:
+        for _ in range(len(self._blocked)):
+            self._pump(self._blocked.popleft())
+
+    def _answer(self, number: int) -> Answer:
+        stream = self._streams.pop(number)
+        seconds = time.perf_counter() - stream.began
+        return Answer(stream.number, stream.status, stream.body[5:], seconds)
+
+
+def _request_headers(path: str, *, tls: bool) -> bytes:
+    """In HPACK (RFC 7541), by its table of usual ones, and literally."""
+
+    def literal(name: bytes, value: bytes) -> bytes:
+        return name + bytes((len(value),)) + value
+
+    return b"".join(
+        (
+            b"\x83",  # :method POST
+            b"\x87" if tls else b"\x86",  # :scheme
+            literal(b"\x04", path.encode()),
+            literal(b"\x01", b"localhost"),
+            literal(b"\x0f\x10", b"application/grpc"),
+            literal(b"\x00\x02te", b"trailers"),
+        )
+    )
+
+
+def _status(headers: bytes, known: int) -> int:
+    """The gRPC status among a response's headers; what is known already, if it is not there."""
+    place = headers.find(_STATUS)
+    if place < 0:
+        return known
+    place += len(_STATUS)
+    size = headers[place]
+    return int(headers[place + 1 : place + 1 + size])
+
+
+def flood(
+    address: str,
+    path: str,
+    requests: Iterable[bytes],
+    *,
+    authority: bytes | None = None,
+    connections: int = 1,
+    in_flight: int = 64,
+) -> Iterator[Answer]:
+    """Send serialised requests, so many at once, and give the answers as they come.
+
+    `authority`: the certificate authority, PEM, of a server called localhost; None: no TLS. A
+    connection that ends is not opened again: what was on it is LOST, and when the last ends, so
+    is the rest.
+    """
+    ends = [_Connection(address, path, authority) for _ in range(connections)]
+    waiting = iter(enumerate(requests))
+    more = True
+    with selectors.DefaultSelector() as selector:
+        try:
+            for end in ends:
+                selector.register(end.socket, selectors.EVENT_READ, end)
+            while True:
+                at_once = sum(end.waiting for end in ends)
+                while more and at_once < in_flight:
+                    free = [end for end in ends if end.free]
+                    if not free:
+                        break
+                    try:
+                        number, message = next(waiting)
+                    except StopIteration:
+                        more = False
+                        break
+                    min(free, key=lambda end: end.waiting).send(number, message)
+                    at_once += 1
+                for end in ends:
+                    end.flush()
+                    wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if end.full else 0)
+                    selector.modify(end.socket, wanted, end)
+                if not at_once and (not more or all(end.ended for end in ends)):
+                    break
+                for key, _ in selector.select(1.0):
+                    yield from key.data.receive()
+        finally:
+            for end in ends:
+                end.close()
+    for number, _ in waiting:
+        yield Answer(number, LOST, b"", 0.0)

@@ -36,9 +36,9 @@ class Statements:
     """The statements in one dialect; their parameters are columns' names."""
 
     def __init__(self, dialect: Dialect) -> None:
-        round_, report, tally, snapshot, retained = (
+        round_, counted_ids, tally, snapshot, retained = (
             schema.round_,
-            schema.report,
+            schema.counted_ids,
             schema.tally,
             schema.snapshot,
             schema.retained,
@@ -48,8 +48,14 @@ class Statements:
         with_snapshots = round_.outerjoin(snapshot, snapshot.c.round_id == round_.c.id)
         round_id: BindParameter[int] = bindparam("round_id")
 
-        # A round as a commit finds it: locked, with this writer's row of the tally, how many
-        # reports all rows count, and how many of them the newest snapshot shows.
+        # What writers of a round wait for; in SQLite a transaction that writes is alone anyway.
+        self.lock_round = (
+            None
+            if dialect.name == "sqlite"
+            else select(round_.c.id).where(one_round).with_for_update()
+        )
+        # A round as a commit finds it: with this writer's row of the tally, how many reports
+        # all rows count, and how many of them the newest snapshot shows.
         own = tally.alias("own")
         counted = select(func.sum(tally.c.n)).where(tally.c.round_id == round_.c.id)
         self.standing = (
@@ -67,7 +73,6 @@ class Statements:
                 )
             )
             .where(one_round)
-            .with_for_update(of=round_)
         )
         self.add_round = insert(dialect, round_).on_conflict_do_nothing()
         self.mark_closed = (
@@ -82,10 +87,9 @@ class Statements:
             round_.c.closed_at.is_(None)
         )
 
-        self.add_ids = (
-            insert(dialect, report).on_conflict_do_nothing().returning(report.c.report_id)
-        )
-        self.forget_ids = delete(report).where(report.c.round_id == round_id)
+        self.ids = select(counted_ids.c.ids).where(counted_ids.c.round_id == round_id)
+        self.add_ids = insert(dialect, counted_ids)
+        self.forget_ids = delete(counted_ids).where(counted_ids.c.round_id == round_id)
 
         self.retain = insert(dialect, retained)
         self.retained = (
@@ -93,6 +97,8 @@ class Statements:
             .join_from(retained, round_)
             .where(one_round)
             .order_by(retained.c.id)
+            # PostgreSQL's driver would else fetch all of them before it gives the first.
+            .execution_options(stream_results=True)
         )
 
         self.tallies = select(tally.c.n, tally.c.cells).where(tally.c.round_id == round_id)

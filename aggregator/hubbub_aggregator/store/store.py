@@ -9,9 +9,9 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
+from itertools import compress
 from operator import add
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,14 @@ from sqlalchemy import Connection, Engine
 from hubbub.bundle import Bundle
 from hubbub.contract import Metric
 from hubbub_aggregator.store import contracts
-from hubbub_aggregator.store.engine import WRITES, open_engine, translated
+from hubbub_aggregator.store.engine import (
+    WRITES,
+    identity_of,
+    location_of,
+    open_engine,
+    translated,
+)
 from hubbub_aggregator.store.errors import StoreDamaged
-from hubbub_aggregator.store.identity import FileIdentity
 from hubbub_aggregator.store.retention import blocks
 from hubbub_aggregator.store.statements import Statements
 from hubbub_aggregator.store.types import Batch, Closed, Committed, Published, Snapshot
@@ -57,8 +62,8 @@ class Store:
         self._statements = Statements(self._engine.dialect)
         self._writer = writer
         self._publish_step = publish_step
-        self.location: Final = str(self._engine.url.database)
-        self._file = FileIdentity(Path(self.location))
+        self.location: Final = location_of(self._engine)
+        self._opened = identity_of(self._engine)
 
     def close(self) -> None:
         self._engine.dispose()
@@ -69,10 +74,10 @@ class Store:
         with translated(self.location):
             # Before, since a new connection would make an empty file where none is; after,
             # since nothing may be acknowledged that went to a file which has no name any more.
-            self._file.require()
+            self._opened.require()
             with engine.begin() as connection:
                 yield connection
-                self._file.require()
+                self._opened.require()
 
     def adopt(self, bundle: Bundle) -> None:
         """Put a verified bundle in force, and remember its metrics for ever.
@@ -132,6 +137,9 @@ class Store:
     def _standing(self, connection: Connection, digest: bytes, number: int) -> _Standing:
         """Where a round stands; its row is made if need be, and locked."""
         key = {"digest": digest, "number": number}
+        if not self._lock(connection, key):
+            connection.execute(self._statements.add_round, key)
+            self._lock(connection, key)
         own_key = {**key, "writer": self._writer}
         row = connection.execute(self._statements.standing, own_key).one_or_none()
         if row is None:
@@ -145,18 +153,32 @@ class Store:
             shown=row.shown,
         )
 
+    def _lock(self, connection: Connection, key: dict[str, Any]) -> bool:
+        """Hold up other writers of a round, and tell whether it has a row to do so by.
+
+        A statement of its own: what PostgreSQL reads beside a row that it had to wait for is as
+        old as the statement, and a snapshot would be taken too early by it.
+        """
+        if self._statements.lock_round is None:
+            return True
+        return connection.execute(self._statements.lock_round, key).one_or_none() is not None
+
     def _insert_ids(
         self, connection: Connection, round_id: int, ids: Sequence[bytes]
     ) -> NDArray[np.bool_]:
         """Insert the ids, and tell which were not there: bool of shape (n,)."""
-        rows = [{"round_id": round_id, "report_id": report_id} for report_id in ids]
-        inserted = set(connection.execute(self._statements.add_ids, rows).scalars())
+        packed = connection.execute(self._statements.ids, {"round_id": round_id}).scalars()
+        known = {some[at : at + 16] for some in packed for at in range(0, len(some), 16)}
         mask = np.zeros(len(ids), np.bool_)
         for place, report_id in enumerate(ids):
             # Of two equal ids in one batch, the first is the one that counts.
-            if report_id in inserted:
-                inserted.discard(report_id)
+            if report_id not in known:
+                known.add(report_id)
                 mask[place] = True
+        if mask.any():
+            row = {"round_id": round_id, "writer": self._writer}
+            new = b"".join(compress(ids, mask))
+            connection.execute(self._statements.add_ids, {**row, "ids": new})
         return mask
 
     def _add(self, connection: Connection, standing: _Standing, more: Tally) -> None:

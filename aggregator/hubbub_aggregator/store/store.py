@@ -281,10 +281,12 @@ class Store:
 
         In arrays of some MiB, shape (some, size), of a metric that retains its reports.
         """
-        with self._transaction(self._engine) as connection:
-            rows = connection.execute(
-                self._statements.retained, {"digest": digest, "number": number}
-            )
+        key = {"digest": digest, "number": number}
+        with (
+            self._transaction(self._engine) as connection,
+            # Rows of later commits are not asked for: the server is told that this was all.
+            connection.execute(self._statements.retained, key) as rows,
+        ):
             try:
                 yield from blocks(rows, n, size)
             except ValueError as error:

@@ -30,27 +30,27 @@ def upgrade() -> None:
     op.create_table(
         "round",
         sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("digest", sa.ForeignKey("contract.digest"), nullable=False),
+        sa.Column("digest", sa.LargeBinary, sa.ForeignKey("contract.digest"), nullable=False),
         sa.Column("number", sa.Integer, nullable=False),
         sa.Column("closed_at", sa.Float),
         sa.UniqueConstraint("digest", "number"),
     )
     op.create_table(
         "report",
-        sa.Column("round_id", sa.ForeignKey("round.id"), primary_key=True),
+        sa.Column("round_id", sa.Integer, sa.ForeignKey("round.id"), primary_key=True),
         sa.Column("report_id", sa.LargeBinary, primary_key=True),
         sqlite_with_rowid=False,
     )
     op.create_table(
         "tally",
-        sa.Column("round_id", sa.ForeignKey("round.id"), primary_key=True),
+        sa.Column("round_id", sa.Integer, sa.ForeignKey("round.id"), primary_key=True),
         sa.Column("writer", sa.BigInteger, primary_key=True),
         sa.Column("n", sa.BigInteger, nullable=False),
         sa.Column("cells", sa.LargeBinary, nullable=False),
     )
     op.create_table(
         "snapshot",
-        sa.Column("round_id", sa.ForeignKey("round.id"), primary_key=True),
+        sa.Column("round_id", sa.Integer, sa.ForeignKey("round.id"), primary_key=True),
         sa.Column("n", sa.BigInteger, nullable=False),
         sa.Column("cells", sa.LargeBinary, nullable=False),
         sa.Column("as_of", sa.Float, nullable=False),

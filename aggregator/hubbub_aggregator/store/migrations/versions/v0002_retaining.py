@@ -11,7 +11,7 @@ def upgrade() -> None:
     op.create_table(
         "retained",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
-        sa.Column("round_id", sa.ForeignKey("round.id"), nullable=False),
+        sa.Column("round_id", sa.Integer, sa.ForeignKey("round.id"), nullable=False),
         sa.Column("n", sa.BigInteger, nullable=False),
         sa.Column("payloads", sa.LargeBinary, nullable=False),
     )

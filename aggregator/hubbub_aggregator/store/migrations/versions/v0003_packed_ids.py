@@ -17,7 +17,7 @@ def upgrade() -> None:
     packed = op.create_table(
         "counted_ids",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
-        sa.Column("round_id", sa.ForeignKey("round.id"), nullable=False),
+        sa.Column("round_id", sa.Integer, sa.ForeignKey("round.id"), nullable=False),
         sa.Column("writer", sa.BigInteger, nullable=False),
         sa.Column("ids", sa.LargeBinary, nullable=False),
     )

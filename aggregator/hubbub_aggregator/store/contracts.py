@@ -7,6 +7,7 @@ from hubbub.contract import Metric, parse_metric
 from hubbub.errors import BundleError, ChangedContract, ForeignOperator, LowerRevision
 from hubbub_aggregator.store import schema
 from hubbub_aggregator.store.errors import StoreDamaged
+from hubbub_aggregator.store.serial import one_at_a_time
 from hubbub_aggregator.store.statements import insert, upsert
 
 
@@ -15,6 +16,8 @@ def adopt(connection: Connection, bundle: Bundle) -> None:
 
     Raises ForeignOperator, LowerRevision or ChangedContract; the transaction is then void.
     """
+    # Two replicas that start with two revisions: the second one to look must see the first's.
+    one_at_a_time(connection)
     known = connection.execute(select(schema.bundle)).one_or_none()
     if known is not None:
         if known.operator != bundle.operator:

@@ -153,11 +153,14 @@ class Counting:
 
     def _standing(self, cursor: Cursor, digest: bytes, number: int) -> _Standing:
         """Where a round stands; its row is made if need be, and locked."""
-        key = {"digest": digest, "number": number}
-        row = self._statements.standing(cursor, **key, writer=self._writer).fetchone()
+        run, key = self._statements, {"digest": digest, "number": number}
+        if run.lock_round is not None and not run.lock_round(cursor, **key).fetchone():
+            run.add_round(cursor, **key)
+            run.lock_round(cursor, **key)
+        row = run.standing(cursor, **key, writer=self._writer).fetchone()
         if row is None:
-            self._statements.add_round(cursor, **key)
-            row = self._statements.standing(cursor, **key, writer=self._writer).fetchone()
+            run.add_round(cursor, **key)
+            row = run.standing(cursor, **key, writer=self._writer).fetchone()
         return _Standing(*row)
 
     def _known(self, cursor: Cursor, standing: _Standing) -> RoundIds:

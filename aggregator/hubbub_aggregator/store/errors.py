@@ -11,7 +11,7 @@ class StoreError(Exception):
 
 
 class StoreUnavailable(StoreError):
-    """Cannot be written or read now: rights, a full disk, a missing folder, a lock."""
+    """Cannot be written or read now: rights, a full disk, no server, a lock."""
 
 
 class StoreDamaged(StoreError):
@@ -22,7 +22,9 @@ class NotAStore(StoreError):
     """A database that something else made."""
 
     def __init__(self, location: str) -> None:
-        super().__init__(location, "is not a Hubbub store; give --store another path")
+        super().__init__(
+            location, "is not a Hubbub store; give --store another path, or a database of its own"
+        )
 
 
 class NewerSchema(StoreError):

@@ -1,9 +1,24 @@
-"""Whether a path still names the file that was opened."""
+"""Whether what is written still is what was opened."""
 
 import os
 from pathlib import Path
+from typing import Protocol
 
 from hubbub_aggregator.store.errors import StoreUnavailable
+
+
+class Identity(Protocol):
+    """What was opened."""
+
+    def require(self) -> None:
+        """Raises StoreUnavailable while it is not there."""
+
+
+class ServerIdentity:
+    """A database: its server says so itself when it is gone, and a commit then fails."""
+
+    def require(self) -> None:
+        pass
 
 
 class FileIdentity:

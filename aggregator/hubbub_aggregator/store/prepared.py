@@ -5,13 +5,12 @@ is kept, and handed to the driver with the parameters.
 """
 
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, Final
 
 from sqlalchemy import ClauseElement, Engine
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import PoolProxiedConnection
 
 Cursor = Any
 """A cursor of the driver (PEP 249), in a transaction."""
@@ -39,38 +38,28 @@ class Prepared:
         return cursor
 
 
-class Writing:
-    """Transactions that write, one after the other, on a connection of their own."""
+@contextmanager
+def writing(engine: Engine) -> Generator[Cursor]:
+    """A transaction, durable when the body has ended; undone if it raises.
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._connection: PoolProxiedConnection | None = None
-
-    @contextmanager
-    def transaction(self) -> Generator[Cursor]:
-        """Durable when the body has ended; undone if it raises. Raises what SQLAlchemy does."""
+    Raises what SQLAlchemy raises of what the driver does.
+    """
+    try:
+        connection = engine.raw_connection()
         try:
-            connection = self._connection or self._engine.raw_connection()
-            self._connection = connection
             cursor = connection.cursor()
-            if self._engine.dialect.name == "sqlite":
+            if engine.dialect.name == "sqlite":
                 # One that begins as a reader can be refused half-way.
                 cursor.execute("BEGIN IMMEDIATE")
             yield cursor
             connection.commit()
-        except BaseException as error:
-            self.close()
-            driver = self._engine.dialect.loaded_dbapi
-            if isinstance(error, driver.Error):
-                raise DBAPIError.instance(
-                    None, None, error, driver.Error, dialect=self._engine.dialect
-                ) from error
+        except BaseException:
+            # It may be broken; and what is undone is undone for certain.
+            connection.invalidate()
             raise
-
-    def close(self) -> None:
-        """Let go of the connection; the next transaction takes another one."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(Exception):
-                # Back in the pool it would do no harm, but it may be broken.
-                connection.invalidate()
+        finally:
+            connection.close()
+    except engine.dialect.loaded_dbapi.Error as error:
+        raise DBAPIError.instance(
+            None, None, error, engine.dialect.loaded_dbapi.Error, dialect=engine.dialect
+        ) from error

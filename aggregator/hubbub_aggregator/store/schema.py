@@ -11,18 +11,35 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
     UniqueConstraint,
+    text,
 )
 
-# Counts up with every change of a table; a store says which one it has.
+# Counts up with every change of a table; a store says which one it has. Each change needs a
+# migration in migrations/versions/, and a test compares what both come to.
 SCHEMA_VERSION: Final = 3
 
 metadata: Final = MetaData()
 
+_RowId: Final = BigInteger().with_variant(Integer, "sqlite")
+"""Counts up by itself; SQLite does that for this type only."""
+
+_ByBytes: Final = String().with_variant(String(collation="C"), "postgresql")
+"""Sorted by its bytes in UTF-8, as SQLite does, whatever language the database is in."""
+
 # One row.
 store: Final = Table("hubbub_store", metadata, Column("schema_version", Integer, nullable=False))
+
+# One row, Alembic's: the last migration, or the one that a new store would have ended with.
+migrated: Final = Table(
+    "alembic_version",
+    metadata,
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
 
 # The bundle in force: one row, the highest revision seen.
 bundle: Final = Table(
@@ -38,7 +55,7 @@ contract: Final = Table(
     "contract",
     metadata,
     Column("digest", LargeBinary, primary_key=True),
-    Column("name", String, nullable=False, unique=True),
+    Column("name", _ByBytes, nullable=False, unique=True),
     Column("contract", LargeBinary, nullable=False),
 )
 
@@ -54,16 +71,16 @@ round_: Final = Table(
     UniqueConstraint("digest", "number"),
 )
 
-# The ids of what is counted, until the round closes: afterwards it refuses, and they have no use.
-# A row for each commit: of random ids each for itself, a tree slows down as it grows. A round's
-# rows are written one after the other, so that their numbers are in the order of their commits.
+# What is counted, until the round closes: afterwards the round refuses, and ids have no use. A
+# row for each commit, and rows of many for what an earlier version counted.
 counted_ids: Final = Table(
     "counted_ids",
     metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("id", _RowId, primary_key=True),
     Column("round_id", ForeignKey("round.id"), nullable=False),
+    # The process that counted them; 0: an earlier version.
     Column("writer", BigInteger, nullable=False),
-    # 16 bytes each, back to back.
+    # Report ids of 16 bytes, back to back.
     Column("ids", LargeBinary, nullable=False),
     Index("counted_ids_of_round", "round_id", "id"),
 )
@@ -73,7 +90,7 @@ counted_ids: Final = Table(
 retained: Final = Table(
     "retained",
     metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("id", _RowId, primary_key=True),
     Column("round_id", ForeignKey("round.id"), nullable=False),
     Column("n", BigInteger, nullable=False),
     # Payloads back to back, sorted: within a commit nothing tells which came first.
@@ -89,9 +106,9 @@ tally: Final = Table(
     Column("round_id", ForeignKey("round.id"), primary_key=True),
     Column("writer", BigInteger, primary_key=True),
     Column("n", BigInteger, nullable=False),
-    # How many of the n came unsealed.
-    Column("plain", BigInteger, nullable=False, server_default="0"),
     Column("cells", LargeBinary, nullable=False),
+    # How many of n came already randomised, in plain form.
+    Column("plain", BigInteger, nullable=False, server_default=text("0")),
 )
 
 # What readers see: the newest published state of a round.
@@ -100,8 +117,9 @@ snapshot: Final = Table(
     metadata,
     Column("round_id", ForeignKey("round.id"), primary_key=True),
     Column("n", BigInteger, nullable=False),
-    Column("plain", BigInteger, nullable=False, server_default="0"),
     Column("cells", LargeBinary, nullable=False),
     # Seconds since 1970-01-01 UTC.
     Column("as_of", Float, nullable=False),
+    # As in `tally`.
+    Column("plain", BigInteger, nullable=False, server_default=text("0")),
 )

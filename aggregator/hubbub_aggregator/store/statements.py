@@ -68,9 +68,17 @@ class CountingStatements:
         def prepared(statement: Any) -> Prepared:
             return Prepared(engine, statement)
 
-        # A round as a commit finds it: locked, with how many reports this writer's row of the
-        # tally counts, and all rows, how many of them the newest snapshot shows, and the last row
-        # of its ids.
+        # What writers of a round wait for; in SQLite a transaction that writes is alone anyway. A
+        # statement of its own: what PostgreSQL reads beside a row that it had to wait for is as
+        # old as the statement, and would lack what was waited for.
+        self.lock_round = (
+            None
+            if dialect.name == "sqlite"
+            else prepared(select(_round.c.id).where(_ONE_ROUND).with_for_update())
+        )
+        # A round as a commit finds it: with how many reports this writer's row of the tally
+        # counts, and all rows, how many of them the newest snapshot shows, and the last row of its
+        # ids.
         own = _tally.alias("own")
         # PostgreSQL's sums are decimal.
         counted = select(cast(func.sum(_tally.c.n), BigInteger)).where(
@@ -92,7 +100,6 @@ class CountingStatements:
                 )
             )
             .where(_ONE_ROUND)
-            .with_for_update(of=_round)
         )
         add_round = insert(dialect, _round, "digest", "number")
         self.add_round = prepared(add_round.on_conflict_do_nothing())
@@ -137,6 +144,8 @@ RETAINED: Final = (
     .join_from(_retained, _round)
     .where(_ONE_ROUND)
     .order_by(_retained.c.id)
+    # PostgreSQL's driver would else fetch all of them before it gives the first.
+    .execution_options(stream_results=True)
 )
 _SHOWN: Final = (_snapshot.c.n, _snapshot.c.cells, _snapshot.c.plain, _snapshot.c.as_of)
 PUBLISHED: Final = (

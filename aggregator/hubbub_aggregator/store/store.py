@@ -7,7 +7,6 @@ readers see. Nothing here returns a count or a payload that is not in a snapshot
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -18,10 +17,15 @@ from hubbub.bundle import Bundle
 from hubbub.contract import Metric
 from hubbub_aggregator.store import contracts, statements
 from hubbub_aggregator.store.counting import Counting, damaged, read_tally
-from hubbub_aggregator.store.engine import WRITES, open_engine, translated
+from hubbub_aggregator.store.engine import (
+    WRITES,
+    identity_of,
+    location_of,
+    open_engine,
+    translated,
+)
 from hubbub_aggregator.store.errors import StoreDamaged
-from hubbub_aggregator.store.identity import FileIdentity
-from hubbub_aggregator.store.prepared import Cursor, Writing
+from hubbub_aggregator.store.prepared import Cursor, writing
 from hubbub_aggregator.store.retention import blocks
 from hubbub_aggregator.store.types import Batch, Closed, Committed, Published, Snapshot
 from hubbub_aggregator.tally import Tally
@@ -37,9 +41,8 @@ class Store:
         when it holds at least `publish_step` more reports than the one before.
         """
         self._engine = open_engine(location)
-        self._writing = Writing(self._engine)
-        self.location: Final = str(self._engine.url.database)
-        self._file = FileIdentity(Path(self.location))
+        self.location: Final = location_of(self._engine)
+        self._opened = identity_of(self._engine)
         self._counting = Counting(
             self._engine,
             self._count,
@@ -49,7 +52,6 @@ class Store:
         )
 
     def close(self) -> None:
-        self._writing.close()
         self._engine.dispose()
 
     @contextmanager
@@ -58,19 +60,19 @@ class Store:
         with translated(self.location):
             # Before, since a new connection would make an empty file where none is; after,
             # since nothing may be acknowledged that went to a file which has no name any more.
-            self._file.require()
+            self._opened.require()
             with engine.begin() as connection:
                 yield connection
-                self._file.require()
+                self._opened.require()
 
     @contextmanager
     def _count(self) -> Generator[Cursor]:
         """The same, to count in: one at a time."""
         with translated(self.location):
-            self._file.require()
-            with self._writing.transaction() as cursor:
+            self._opened.require()
+            with writing(self._engine) as cursor:
                 yield cursor
-                self._file.require()
+                self._opened.require()
 
     def adopt(self, bundle: Bundle) -> None:
         """Put a verified bundle in force, and remember its metrics for ever.
@@ -170,8 +172,12 @@ class Store:
 
         In arrays of some MiB, shape (some, size), of a metric that retains its reports.
         """
-        with self._transaction(self._engine) as connection:
-            rows = connection.execute(statements.RETAINED, {"digest": digest, "number": number})
+        key = {"digest": digest, "number": number}
+        with (
+            self._transaction(self._engine) as connection,
+            # Rows of later commits are not asked for: the server is told that this was all.
+            connection.execute(statements.RETAINED, key) as rows,
+        ):
             try:
                 yield from blocks(rows, n, size)
             except ValueError as error:

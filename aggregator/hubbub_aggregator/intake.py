@@ -22,6 +22,7 @@ from hubbub_aggregator.catalogue import Catalogue, CataloguedMetric, RoundState
 from hubbub_aggregator.committer import Committer, Reports
 from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.keys import OpeningKey
+from hubbub_aggregator.observations import Observations
 from hubbub_aggregator.refusals import ReportsRefused
 from hubbub_aggregator.store import StoreError
 
@@ -48,6 +49,7 @@ class Intake:
         clock: Callable[[], float],
         *,
         max_bytes_in_hand: int = MAX_BYTES_IN_HAND,
+        observations: Observations | None = None,
     ) -> None:
         """`keys` are those that the bundle in force lists, by key id."""
         self._catalogue = catalogue
@@ -56,6 +58,7 @@ class Intake:
         self._counters = counters
         self._clock = clock
         self._max_bytes_in_hand = max_bytes_in_hand
+        self._observations = observations or Observations(clock)
         self._bytes_in_hand = 0
         self._lock = threading.Lock()
         # Rounds the store has refused; none ever opens again. It has the last word, this
@@ -122,7 +125,8 @@ class Intake:
                 )
             self._bytes_in_hand += size
         try:
-            yield
+            with self._observations.in_hand(size):
+                yield
         finally:
             with self._lock:
                 self._bytes_in_hand -= size
@@ -135,7 +139,8 @@ class Intake:
         n: int,
     ) -> Statuses:
         statuses: Statuses = [_NOT_OPENED] * n
-        opened = list(_open(metric, request, key))
+        with self._observations.opens():
+            opened = list(_open(metric, request, key))
         table = np.frombuffer(b"".join(report for _, report in opened), np.uint8)
         table = table.reshape(len(opened), REPORT_ID_BYTES + metric.oracle.payload_size)
         canonical = metric.oracle.canonical(table[:, REPORT_ID_BYTES:])
@@ -159,7 +164,8 @@ class Intake:
 
     def _commit(self, reports: Reports) -> NDArray[np.bool_]:
         try:
-            new = self._committer.commit(reports)
+            with self._observations.waits():
+                new = self._committer.commit(reports)
         except StoreError:
             # What is wrong with the store is in the log, for the operator.
             raise ReportsRefused(

@@ -1,0 +1,165 @@
+"""How work goes, over all metrics: how long it takes, how much of it waits, whether it fails.
+
+Never by metric, for the same reason as the counters.
+"""
+
+import threading
+import time
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+from hubbub_aggregator.store import StoreError
+
+# Five to each factor of ten, so that a quantile is told to within 60 %. Seconds.
+BUCKETS: Final = tuple(
+    base * 10.0**power for power in range(-4, 2) for base in (1.0, 1.6, 2.5, 4.0, 6.3)
+)
+
+# What a rate is taken over, seconds.
+_RATE_WINDOW: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """How often something took how long."""
+
+    cumulative: tuple[int, ...]
+    """How many took at most BUCKETS[i] seconds; the last, all of them."""
+    seconds: float
+    """What all of them took together."""
+
+    @property
+    def count(self) -> int:
+        return self.cumulative[-1]
+
+    def quantile(self, share: float) -> float | None:
+        """Seconds that at least this `share` of them, in (0, 1], took at most.
+
+        The upper bound of a bucket, infinite past the last; None if there are none.
+        """
+        if not self.count:
+            return None
+        return (*BUCKETS, float("inf"))[bisect_left(self.cumulative, share * self.count)]
+
+
+class Histogram:
+    """Durations by bucket; safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts = [0] * (len(BUCKETS) + 1)
+        self._seconds = 0.0
+
+    def add(self, seconds: float) -> None:
+        with self._lock:
+            self._counts[bisect_left(BUCKETS, seconds)] += 1
+            self._seconds += seconds
+
+    def timings(self) -> Timings:
+        with self._lock:
+            return Timings(tuple(accumulate(self._counts)), self._seconds)
+
+
+class Rate(NamedTuple):
+    """So many each second, over so many seconds."""
+
+    per_second: float
+    seconds: float
+
+
+class Observations:
+    """What the intake and the ticker note; safe to use from many threads."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """`clock`: seconds since 1970-01-01 UTC."""
+        self.opening: Final = Histogram()
+        """Opening and checking the reports of one request."""
+        self.commits: Final = Histogram()
+        """From there until they are durable, as one request waits for it."""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._bytes_in_hand = 0
+        self._waiting = 0
+        self._failing_since: float | None = None
+        self._last_commit: float | None = None
+        self._samples: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
+
+    @property
+    def bytes_in_hand(self) -> int:
+        """Sealed bytes of the requests that are being answered."""
+        return self._bytes_in_hand
+
+    @property
+    def requests_waiting(self) -> int:
+        """Requests that wait for a commit."""
+        return self._waiting
+
+    @property
+    def failing_since(self) -> float | None:
+        """When the first of the latest commits failed that all failed; None: they succeed."""
+        return self._failing_since
+
+    @property
+    def last_commit(self) -> float | None:
+        """When reports were last made durable."""
+        return self._last_commit
+
+    @contextmanager
+    def in_hand(self, size: int) -> Generator[None]:
+        """`size` sealed bytes are held for the body."""
+        with self._lock:
+            self._bytes_in_hand += size
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._bytes_in_hand -= size
+
+    @contextmanager
+    def opens(self) -> Generator[None]:
+        """The body opens one request's reports."""
+        started = time.perf_counter()
+        yield
+        self.opening.add(time.perf_counter() - started)
+
+    @contextmanager
+    def waits(self) -> Generator[None]:
+        """The body waits for one request's commit, which raises StoreError if it fails."""
+        started = time.perf_counter()
+        with self._lock:
+            self._waiting += 1
+        try:
+            yield
+        except StoreError:
+            with self._lock:
+                if self._failing_since is None:
+                    self._failing_since = self._clock()
+            raise
+        else:
+            self.commits.add(time.perf_counter() - started)
+            with self._lock:
+                self._failing_since = None
+                self._last_commit = self._clock()
+        finally:
+            with self._lock:
+                self._waiting -= 1
+
+    def sample(self, counted: int) -> None:
+        """Note how many reports were counted so far; once a second or so."""
+        now = time.monotonic()
+        with self._lock:
+            self._samples.append((now, counted))
+            while now - self._samples[0][0] > _RATE_WINDOW:
+                self._samples.popleft()
+
+    def rate(self) -> Rate:
+        """Reports counted each second, between the samples of the last minute."""
+        with self._lock:
+            (first, before), (last, now) = self._samples[0], self._samples[-1]
+        seconds = last - first
+        return Rate((now - before) / seconds if seconds else 0.0, seconds)

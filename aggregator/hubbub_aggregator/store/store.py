@@ -23,6 +23,7 @@ from hubbub_aggregator.store import contracts
 from hubbub_aggregator.store.engine import WRITES, open_engine, translated
 from hubbub_aggregator.store.errors import StoreDamaged
 from hubbub_aggregator.store.identity import FileIdentity
+from hubbub_aggregator.store.overview import Overview, read_overview
 from hubbub_aggregator.store.retention import blocks
 from hubbub_aggregator.store.statements import Statements
 from hubbub_aggregator.store.types import Batch, Closed, Committed, Published, Snapshot
@@ -203,6 +204,11 @@ class Store:
         with self._transaction(self._engine) as connection:
             rows = connection.execute(self._statements.open_rounds)
             return [(row.digest, row.number) for row in rows]
+
+    def overview(self) -> Overview:
+        """What is in it, for its operator."""
+        with self._transaction(self._engine) as connection:
+            return read_overview(connection)
 
     def rounds(self, digest: bytes, among: range) -> dict[int, tuple[bool, int]]:
         """For every round `among` these with a row: whether it is closed, n of its snapshot.

@@ -65,6 +65,8 @@ class Listeners:
     public_address: str
     """host:port, with the real port where 0 was asked for."""
     private_address: str
+    public_tls: bool
+    private_tls: bool
 
     @classmethod
     def take(
@@ -87,6 +89,8 @@ class Listeners:
             private_server,
             _listen(public_server, public, public_credentials),
             _listen(private_server, private, private_credentials),
+            public_tls=public_credentials is not None,
+            private_tls=private_credentials is not None,
         )
 
 

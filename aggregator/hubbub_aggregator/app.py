@@ -36,6 +36,8 @@ COMMANDS: Final = (
     "query",
     "compare",
     "close",
+    "status",
+    "health",
     "demo",
 )
 

@@ -37,6 +37,7 @@ COMMANDS: Final = (
     "compare",
     "close",
     "status",
+    "doctor",
     "health",
     "demo",
 )

@@ -40,7 +40,7 @@ _PRIVATE_OPTIONS: Final = (
 )
 
 # Calls that may wait for each handler thread before more are turned away.
-_CALLS_PER_THREAD: Final = 16
+CALLS_PER_THREAD: Final = 16
 
 # Half of them may be taken by those who watch a metric; the rest answer everybody else.
 PRIVATE_THREADS: Final = 32
@@ -98,7 +98,7 @@ def _server(threads: int, options: tuple[tuple[str, Any], ...]) -> grpc.Server:
     return grpc.server(
         futures.ThreadPoolExecutor(threads),
         options=options,
-        maximum_concurrent_rpcs=threads * _CALLS_PER_THREAD,
+        maximum_concurrent_rpcs=threads * CALLS_PER_THREAD,
         compression=grpc.Compression.NoCompression,
     )
 

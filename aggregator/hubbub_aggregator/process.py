@@ -220,14 +220,14 @@ def _certificate(
     settings: Settings, insecure_loopback: bool, clock: Callable[[], float]
 ) -> ServerCertificate | None:
     """What the listeners that speak TLS show; None: none does. Raises CommandError or KeysError."""
-    _require_loopback_where_plaintext(settings, insecure_loopback)
+    require_loopback_where_plaintext(settings, insecure_loopback)
     if insecure_loopback and not settings.private_tls:
         return None
     require_valid(settings.keys / "server.crt", clock())
     return ServerCertificate(settings.keys, clock)
 
 
-def _require_loopback_where_plaintext(settings: Settings, insecure_loopback: bool) -> None:
+def require_loopback_where_plaintext(settings: Settings, insecure_loopback: bool) -> None:
     if insecure_loopback and not is_loopback(settings.listen):
         raise CommandError(
             f"--insecure-loopback needs a loopback address to listen on, "

@@ -111,9 +111,10 @@ class TestWatchersOfHealth:
         assert serve.terminate() == 0
 
     def test_know_the_services_only(self, serve: ServeProcess) -> None:
-        with serve.private_channel() as channel, pytest.raises(grpc.RpcError) as raised:
-            request = health_pb2.HealthCheckRequest(service="what")
-            next(health_pb2_grpc.HealthStub(channel).Watch(request, timeout=TIMEOUT))
+        with serve.private_channel() as channel:
+            stub = health_pb2_grpc.HealthStub(channel)
+            with pytest.raises(grpc.RpcError) as raised:
+                next(stub.Watch(health_pb2.HealthCheckRequest(service="what"), timeout=TIMEOUT))
         assert raised.value.code() is grpc.StatusCode.NOT_FOUND
 
     def test_never_delay_the_end(self, serve: ServeProcess) -> None:

@@ -38,6 +38,7 @@ COMMANDS: Final = (
     "close",
     "status",
     "doctor",
+    "backup",
     "health",
     "demo",
 )

@@ -106,7 +106,9 @@ def _content(
 ) -> Iterator[Finding]:
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
-        yield _store.problem(f"{path} is damaged ({found}); restore it from a backup")
+        yield _store.problem(
+            f"{path} is damaged ({' '.join(found.split())}); restore it from a backup"
+        )
         return
     known = connection.execute(
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (schema.store.name,)

@@ -34,7 +34,7 @@ from hubbub_aggregator.store import Store, StoreError
 from hubbub_aggregator.tls import ServerCertificate
 
 # How long calls in hand may take after SIGTERM, seconds; a commit takes a fraction of one.
-_GRACE: Final = 10.0
+GRACE: Final = 10.0
 
 EXPIRY_WARNING_DAYS: Final = 30
 
@@ -91,7 +91,7 @@ def _serve_until_told(
         aggregator.start()
         speaker.say("ready", "ready")
         stop.asked.wait()
-        aggregator.drain(_GRACE, lame_duck=settings.lame_duck, at_once=stop.at_once)
+        aggregator.drain(GRACE, lame_duck=settings.lame_duck, at_once=stop.at_once)
     totals = aggregator.counters.totals()
     speaker.say("stopped", f"stopped; in this run: {in_words(totals)}", totals=totals)
 

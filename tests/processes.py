@@ -36,8 +36,12 @@ class ServeProcess:
         flags: Sequence[str] = (),
         prefix: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        stdin: int | None = None,
     ) -> None:
-        """`prefix` goes before the command; raises ServeFailed."""
+        """`prefix` goes before the command, `stdin` is no terminal unless it is given one.
+
+        Raises ServeFailed.
+        """
         self.operator = operator
         self.lines: list[str] = []
         self._process = subprocess.Popen(
@@ -50,6 +54,7 @@ class ServeProcess:
                 *("--listen", listen, "--private-listen", private_listen, "--lame-duck", "0"),
                 *flags,
             ],
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -180,6 +180,7 @@ class Exporter:
         ProcessCollector(registry=self._registry)
 
     def close(self) -> None:
+        """May be called again."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -1,5 +1,6 @@
 """The `hubbub serve` process: what is checked before anybody is answered, and its end."""
 
+import os
 import secrets
 import signal
 import threading
@@ -73,6 +74,8 @@ def run(
             )
             if exporter is not None:
                 _export(exporter, aggregator)
+                # Before the store is closed, which a scrape would open again.
+                stack.callback(exporter.close)
             _introduce(bundle, aggregator, store, speaker)
             if certificate is not None:
                 _say_expiry(certificate.expires(), clock(), settings.keys, speaker)
@@ -109,7 +112,7 @@ def _take_addresses(
 
 
 def _exporter(settings: Settings, stack: ExitStack) -> Exporter | None:
-    """Takes its address, if it has one; `stack` closes it, after the aggregator has ended."""
+    """Takes its address, if it has one, until the `stack` ends at the latest."""
     if settings.metrics_listen is None:
         return None
     return stack.enter_context(closing(Exporter(settings.metrics_listen)))
@@ -164,13 +167,14 @@ class _Stop:
 def _signals(certificate: ServerCertificate | None) -> Generator[_Stop]:
     """SIGTERM asks for the end, a second one hurries it, and so does SIGINT; SIGHUP reads again.
 
+    But a terminal that closes sends SIGHUP too, and then nobody would know of what runs on.
     Handlers only set flags: they run in whatever the main thread is doing.
     """
     stop = _Stop()
 
     def end(number: int, _frame: FrameType | None) -> None:
         # Ctrl-C comes from a terminal, behind which there is no load balancer.
-        if stop.asked.is_set() or number == signal.SIGINT:
+        if stop.asked.is_set() or number != signal.SIGTERM:
             stop.at_once.set()
         stop.asked.set()
 
@@ -178,12 +182,11 @@ def _signals(certificate: ServerCertificate | None) -> Generator[_Stop]:
         if certificate is not None:
             certificate.read_again()
 
-    for number, handler in (
-        (signal.SIGTERM, end),
-        (signal.SIGINT, end),
-        (signal.SIGHUP, read_again),
-    ):
-        signal.signal(number, handler)
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    # nohup has it ignored, and so it stays.
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, end if os.isatty(0) else read_again)
     yield stop
 
 

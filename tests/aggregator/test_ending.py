@@ -1,5 +1,7 @@
 """The end: health says it first, what is in hand is finished, and no watcher delays it."""
 
+import os
+import pty
 import signal
 import threading
 import time
@@ -29,10 +31,14 @@ def bundle(operator: Operator) -> Bundle:
     return make_bundle(operator, make_metric())
 
 
-def started(operator: Operator, bundle: Bundle, tmp_path: Path, lame_duck: str) -> ServeProcess:
+def started(
+    operator: Operator, bundle: Bundle, tmp_path: Path, lame_duck: str, *, stdin: int | None = None
+) -> ServeProcess:
     path = tmp_path / "metrics.hubbub"
     path.write_bytes(bundle.signed)
-    return ServeProcess(operator, path, tmp_path / "s", flags=["--lame-duck", lame_duck])
+    return ServeProcess(
+        operator, path, tmp_path / "s", flags=["--lame-duck", lame_duck], stdin=stdin
+    )
 
 
 def check(channel: grpc.Channel) -> Any:
@@ -72,6 +78,18 @@ class TestALameDuck:
     def test_ctrl_c_waits_for_nothing(self, serve: ServeProcess) -> None:
         serve.send(signal.SIGINT)
         assert serve.wait() == 0
+
+    def test_nor_does_a_terminal_that_closes(
+        self, operator: Operator, bundle: Bundle, tmp_path: Path
+    ) -> None:
+        controlling, terminal = pty.openpty()
+        try:
+            with started(operator, bundle, tmp_path, "600", stdin=terminal) as serve:
+                serve.send(signal.SIGHUP)
+                assert serve.wait() == 0
+        finally:
+            os.close(controlling)
+            os.close(terminal)
 
     def test_a_watcher_hears_it_and_is_sent_away(self, serve: ServeProcess) -> None:
         with serve.private_channel() as channel:

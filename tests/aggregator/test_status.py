@@ -4,12 +4,14 @@ import http.client
 import json
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 from prometheus_client import Metric
+from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from hubbub.bundle import Bundle
@@ -70,6 +72,21 @@ def scrape(serve: ServeProcess) -> dict[str, Metric]:
     finally:
         connection.close()
     return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def test_a_scrape_in_the_newer_format_can_be_read_too(serve: ServeProcess, bundle: Bundle) -> None:
+    send(serve, bundle, "often", STEP)
+    connection = http.client.HTTPConnection(serve.address("metrics"), timeout=TIMEOUT)
+    with closing(connection):
+        headers = {"Accept": "application/openmetrics-text; version=1.0.0"}
+        connection.request("GET", "/metrics", headers=headers)
+        response = connection.getresponse()
+        assert "openmetrics" in response.headers["Content-Type"]
+        families = {
+            family.name
+            for family in openmetrics.text_string_to_metric_families(response.read().decode())
+        }
+    assert {"hubbub_reports", "hubbub_commit_seconds", "hubbub_build"} <= families
 
 
 def samples(family: Metric) -> dict[tuple[str, ...], float]:

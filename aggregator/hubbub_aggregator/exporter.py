@@ -43,7 +43,7 @@ class StatusCollector(Collector):
         yield from _work(status)
         yield _histogram(
             "hubbub_open_seconds",
-            "Opening and checking the reports of one request.",
+            "Opening the reports of one request.",
             self._observations.opening.timings(),
         )
         yield _histogram(

@@ -7,8 +7,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
@@ -78,21 +77,15 @@ class Observations:
     def __init__(self, clock: Callable[[], float]) -> None:
         """`clock`: seconds since 1970-01-01 UTC."""
         self.opening: Final = Histogram()
-        """Opening and checking the reports of one request."""
+        """Opening the reports of one request."""
         self.commits: Final = Histogram()
         """From there until they are durable, as one request waits for it."""
         self._clock = clock
         self._lock = threading.Lock()
-        self._bytes_in_hand = 0
         self._waiting = 0
         self._failing_since: float | None = None
         self._last_commit: float | None = None
         self._samples: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
-
-    @property
-    def bytes_in_hand(self) -> int:
-        """Sealed bytes of the requests that are being answered."""
-        return self._bytes_in_hand
 
     @property
     def requests_waiting(self) -> int:
@@ -109,45 +102,27 @@ class Observations:
         """When reports were last made durable."""
         return self._last_commit
 
-    @contextmanager
-    def in_hand(self, size: int) -> Generator[None]:
-        """`size` sealed bytes are held for the body."""
-        with self._lock:
-            self._bytes_in_hand += size
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._bytes_in_hand -= size
-
-    @contextmanager
-    def opens(self) -> Generator[None]:
+    def opens(self) -> "_Opening":
         """The body opens one request's reports."""
-        started = time.perf_counter()
-        yield
-        self.opening.add(time.perf_counter() - started)
+        return _Opening(self)
 
-    @contextmanager
-    def waits(self) -> Generator[None]:
+    def waits(self) -> "_Waiting":
         """The body waits for one request's commit, which raises StoreError if it fails."""
-        started = time.perf_counter()
+        return _Waiting(self)
+
+    def begin_waiting(self) -> None:
         with self._lock:
             self._waiting += 1
-        try:
-            yield
-        except StoreError:
-            with self._lock:
-                if self._failing_since is None:
-                    self._failing_since = self._clock()
-            raise
-        else:
-            self.commits.add(time.perf_counter() - started)
-            with self._lock:
-                self._failing_since = None
-                self._last_commit = self._clock()
-        finally:
-            with self._lock:
-                self._waiting -= 1
+
+    def end_waiting(self, error: type[BaseException] | None) -> None:
+        """Without an error, reports are durable; another one than of the store says nothing."""
+        now = self._clock()
+        with self._lock:
+            self._waiting -= 1
+            if error is None:
+                self._failing_since, self._last_commit = None, now
+            elif self._failing_since is None and issubclass(error, StoreError):
+                self._failing_since = now
 
     def sample(self, counted: int) -> None:
         """Note how many reports were counted so far; once a second or so."""
@@ -163,3 +138,37 @@ class Observations:
             (first, before), (last, now) = self._samples[0], self._samples[-1]
         seconds = last - first
         return Rate((now - before) / seconds if seconds else 0.0, seconds)
+
+
+# Classes, not generators, which cost more: they are entered for every request.
+
+
+class _Opening:
+    __slots__ = ("_seen", "_started")
+
+    def __init__(self, seen: Observations) -> None:
+        self._seen = seen
+
+    def __enter__(self) -> None:
+        self._started = time.perf_counter()
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is None:
+            self._seen.opening.add(time.perf_counter() - self._started)
+
+
+class _Waiting:
+    __slots__ = ("_seen", "_started")
+
+    def __init__(self, seen: Observations) -> None:
+        self._seen = seen
+
+    def __enter__(self) -> None:
+        self._seen.begin_waiting()
+        self._started = time.perf_counter()
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        # What failed has no latency: it would look fast.
+        if error is None:
+            self._seen.commits.add(time.perf_counter() - self._started)
+        self._seen.end_waiting(error)

@@ -73,7 +73,13 @@ class Aggregator:
         )
         self._health = Health()
         self.board: Final = StatusBoard(
-            self._catalogue, store, self.counters, self.observations, self._health, clock=clock
+            self._catalogue,
+            store,
+            self.counters,
+            self.observations,
+            self._health,
+            bytes_in_hand=lambda: intake.bytes_in_hand,
+            clock=clock,
         )
         self.board.listeners = _listeners(listeners)
         self.board.certificate_expires = None if certificate is None else certificate.expires

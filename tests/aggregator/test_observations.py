@@ -58,15 +58,10 @@ class TestCommits:
         # What failed has no latency: it would look fast.
         assert seen.commits.timings().count == 2
 
-    def test_bytes_leave_the_hand_whatever_happens(self, seen: Observations) -> None:
-        def fail() -> None:
-            with seen.in_hand(7):
-                assert seen.bytes_in_hand == 7
-                raise KeyError
-
-        with pytest.raises(KeyError):
-            fail()
-        assert seen.bytes_in_hand == 0
+    def test_another_fault_says_nothing_of_the_store(self, seen: Observations) -> None:
+        with pytest.raises(KeyError), seen.waits():
+            raise KeyError
+        assert (seen.failing_since, seen.last_commit, seen.requests_waiting) == (None, None, 0)
 
 
 def test_a_rate_is_over_the_last_minute(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,13 +45,16 @@ class StatusBoard:
         observations: Observations,
         health: Health,
         *,
+        bytes_in_hand: Callable[[], int],
         clock: Callable[[], float],
     ) -> None:
+        """`bytes_in_hand`: sealed bytes of the requests that are being answered."""
         self._catalogue = catalogue
         self._store = store
         self._counters = counters
         self._observations = observations
         self._health = health
+        self._bytes_in_hand = bytes_in_hand
         self._clock = clock
         self._started = clock()
         self.listeners: Sequence[ListenerInfo] = ()
@@ -84,7 +87,7 @@ class StatusBoard:
             opening=_latency(seen.opening.timings()),
             commit=_latency(seen.commits.timings()),
             requests_waiting=seen.requests_waiting,
-            bytes_in_hand=seen.bytes_in_hand,
+            bytes_in_hand=self._bytes_in_hand(),
             store=self._store_status(),
             bundle=self._bundle_status(),
             certificate_expires=None if expires is None else expires(),

@@ -1114,7 +1114,7 @@ class GetStatusResponse(_message.Message):
 
     @_builtins.property
     def opening(self) -> Global___Latency:
-        """Opening and checking the reports of one request."""
+        """Opening the reports of one request."""
 
     @_builtins.property
     def commit(self) -> Global___Latency:

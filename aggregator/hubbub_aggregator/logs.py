@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Final, TextIO
 
 _OURS: Final = "hubbub"
+_AGGREGATOR: Final = "hubbub_aggregator"
 # How an exception's origin is told: as many frames as lead to it from ours.
 _FRAMES: Final = 12
 
@@ -49,6 +50,7 @@ def set_up(form: LogFormat, stream: TextIO | None = None) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
+    logging.getLogger(_AGGREGATOR).setLevel(logging.INFO)
     # gRPC's own handlers, if it has any, would write past this one.
     for name in ("grpc", "grpc._server", "grpc._common", "grpc._cython.cygrpc"):
         logging.getLogger(name).handlers = []
@@ -57,13 +59,13 @@ def set_up(form: LogFormat, stream: TextIO | None = None) -> None:
 
 def log_refusal(sentence: str) -> None:
     """Why the process does not start."""
-    logging.getLogger(f"{_OURS}_aggregator").error(sentence, extra={"event": "refused"})
+    logging.getLogger(_AGGREGATOR).error(sentence, extra={"event": "refused"})
 
 
 def _thread_died(died: threading.ExceptHookArgs, /) -> None:
     if died.exc_type is SystemExit or died.exc_value is None:
         return
-    logging.getLogger(f"{_OURS}_aggregator").error(
+    logging.getLogger(_AGGREGATOR).error(
         "a thread ended by a fault; restart the aggregator",
         exc_info=(died.exc_type, died.exc_value, died.exc_traceback),
         extra={"event": "thread_died"},

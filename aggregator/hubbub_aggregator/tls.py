@@ -107,7 +107,7 @@ class ServerCertificate:
         renewed = pair != self._pair
         self._seen, self._pair, self._faulty_since, self._told = stamp, pair, None, None
         if renewed:
-            _log.warning(
+            _log.info(
                 "new connections get the new certificate, until %s",
                 time.strftime("%Y-%m-%d", time.gmtime(pair.expires)),
                 extra={"event": "certificate_renewed"},

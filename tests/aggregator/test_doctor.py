@@ -103,7 +103,9 @@ def test_nothing_is_wrong(place: Place) -> None:
     }
     ran = place.doctor()
     assert ran.returncode == 0
-    assert all(line.startswith(("ok ", "warning ")) for line in ran.stdout.splitlines())
+    *lines, empty, summary = ran.stdout.splitlines()
+    assert all(line.startswith(("ok ", "warning ")) for line in lines)
+    assert (empty, summary[:13]) == ("", "problems: 0, ")
 
 
 def test_without_a_bundle(place: Place) -> None:

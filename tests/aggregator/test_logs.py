@@ -29,11 +29,13 @@ QUOTED = "6a1f-payload-of-ipv4:203.0.113.9"
 def stream() -> Iterator[io.StringIO]:
     """Where logs go, in place of standard error."""
     root, hook = logging.getLogger(), threading.excepthook
-    handlers, level = root.handlers, root.level
+    ours = logging.getLogger("hubbub_aggregator")
+    handlers, level, our_level = root.handlers, root.level, ours.level
     stream = io.StringIO()
     yield stream
     root.handlers, threading.excepthook = handlers, hook
     root.setLevel(level)
+    ours.setLevel(our_level)
 
 
 def fail() -> None:

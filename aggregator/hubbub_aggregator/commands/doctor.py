@@ -1,7 +1,7 @@
 """`hubbub doctor`: what would keep an aggregator from running, or from running much longer."""
 
-import json
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +10,7 @@ import typer
 
 from hubbub_aggregator.commands import serve_options as options
 from hubbub_aggregator.commands.options import FormatOfOne, FormatOfOneOption
+from hubbub_aggregator.commands.output import print_json
 from hubbub_aggregator.doctor.findings import Finding, Level
 from hubbub_aggregator.settings import Settings
 
@@ -57,10 +58,12 @@ def doctor(
         if output is FormatOfOne.TABLE:
             # At once: a large store takes a while to read.
             print(f"{finding.level:8} {finding.subject:13} {finding.text}", flush=True)
+    counts = Counter(finding.level for finding in findings)
     if output is FormatOfOne.JSON:
-        rows = [finding._asdict() for finding in findings]
-        print(json.dumps({"findings": rows}, indent=2, ensure_ascii=False))
-    if any(finding.level is Level.PROBLEM for finding in findings):
+        print_json({"findings": [finding._asdict() for finding in findings]})
+    else:
+        print(f"\nproblems: {counts[Level.PROBLEM]}, warnings: {counts[Level.WARNING]}")
+    if counts[Level.PROBLEM]:
         raise typer.Exit(1)
 
 

@@ -42,7 +42,8 @@ _PRIVATE_OPTIONS: Final = (
 # Calls that may wait for each handler thread before more are turned away.
 CALLS_PER_THREAD: Final = 16
 
-# Half of them may be taken by those who watch a metric; the rest answer everybody else.
+# Half of them may be taken by those who watch a metric, and a few by those who watch health; the
+# rest answer everybody else.
 PRIVATE_THREADS: Final = 32
 
 

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.bundles import Operator, make_bundle, make_metric, make_request
 from tests.processes import ServeFailed, ServeProcess
 from tests.typed import typed
 
+ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 30
 STEP = 100
 
@@ -175,8 +177,12 @@ def test_a_scrape_says_the_same(serve: ServeProcess, bundle: Bundle) -> None:
     assert list(buckets.values()) == sorted(buckets.values())
     for gauge in ("process_resident_memory_bytes", "process_open_fds"):
         assert samples(families[gauge])[()] > 0
-    for name in families:
-        assert name.startswith(("hubbub_", "process_"))
+    names = {sample.name for family in families.values() for sample in family.samples}
+    assert all(name.startswith(("hubbub_", "process_")) for name in names)
+    # What the documentation lists, and no more.
+    named = {re.sub("_(bucket|count|sum)$", "", name) for name in names if name[0] == "h"}
+    listed = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(hubbub_[a-z_]+)[`{]", listed)) == named
 
 
 def test_a_store_that_is_gone_is_told(serve: ServeProcess, bundle: Bundle, tmp_path: Path) -> None:

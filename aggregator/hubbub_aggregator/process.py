@@ -4,8 +4,8 @@ import os
 import secrets
 import signal
 import threading
-from collections.abc import Callable, Generator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,11 +90,11 @@ def _serve_until_told(
     certificate: ServerCertificate | None,
     speaker: Speaker,
 ) -> None:
-    with _signals(certificate) as stop:
-        aggregator.start()
-        speaker.say("ready", "ready")
-        stop.asked.wait()
-        aggregator.drain(GRACE, lame_duck=settings.lame_duck, at_once=stop.at_once)
+    stop = _obey_signals(certificate)
+    aggregator.start()
+    speaker.say("ready", "ready")
+    stop.asked.wait()
+    aggregator.drain(GRACE, lame_duck=settings.lame_duck, at_once=stop.at_once)
     totals = aggregator.counters.totals()
     speaker.say("stopped", f"stopped; in this run: {in_words(totals)}", totals=totals)
 
@@ -163,8 +163,7 @@ class _Stop:
     """Without a lame duck's time."""
 
 
-@contextmanager
-def _signals(certificate: ServerCertificate | None) -> Generator[_Stop]:
+def _obey_signals(certificate: ServerCertificate | None) -> _Stop:
     """SIGTERM asks for the end, a second one hurries it, and so does SIGINT; SIGHUP reads again.
 
     But a terminal that closes sends SIGHUP too, and then nobody would know of what runs on.
@@ -187,7 +186,7 @@ def _signals(certificate: ServerCertificate | None) -> Generator[_Stop]:
     # nohup has it ignored, and so it stays.
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, end if os.isatty(0) else read_again)
-    yield stop
+    return stop
 
 
 def _require_upb() -> None:

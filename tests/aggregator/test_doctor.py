@@ -157,6 +157,15 @@ class TestKeys:
         shutil.rmtree(place.operator.folder)
         assert "`hubbub keygen" in place.trouble()["keys"]
 
+    @pytest.mark.parametrize("name", [".", "server.key"])
+    def test_that_this_user_may_not_read(
+        self, place: Place, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Root may, who runs these tests at times; so the answer is made up."""
+        withheld = place.operator.folder / name
+        monkeypatch.setattr(os, "access", lambda path, _: Path(path) != withheld)
+        assert f"may not read {withheld}; let them" in place.trouble()["keys"]
+
     def test_the_operators_key_lies_about(self, place: Place) -> None:
         (place.operator.folder / "operator.key").write_text("")
         (place.operator.folder / "operator.key").chmod(0o600)

@@ -10,7 +10,9 @@ from hubbub_aggregator.logs import LogFormat
 from hubbub_aggregator.settings import Settings, SettingsError, load_settings
 
 ServeKeys = Annotated[
-    Path | None, typer.Option("--keys", help="The keys folder; operator.key is never read.")
+    Path | None,
+    # What is wrong with the folder, we say ourselves.
+    typer.Option("--keys", readable=False, help="The keys folder; operator.key is never read."),
 ]
 Listen = Annotated[
     str | None,

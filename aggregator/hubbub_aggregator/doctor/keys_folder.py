@@ -16,6 +16,8 @@ from hubbub_aggregator.doctor.findings import About, Finding
 from hubbub_aggregator.keys import load_opening_keys, read_certificate, read_operator_key
 from hubbub_aggregator.tls import ServerPair
 
+_READ: Final = ("operator.pub", "server.key", "server.crt", "ca.crt")
+
 _WARNING_DAYS: Final = 30
 _FOREIGN: Final = stat.S_IRWXG | stat.S_IRWXO
 
@@ -28,6 +30,16 @@ def look_at_keys(folder: Path) -> Iterator[Finding]:
 
 
 def _files(folder: Path) -> Iterator[Finding]:
+    # What it reads; ca.key and operator.key are not among it.
+    read = [*folder.glob("sealing-*.key"), *map(folder.joinpath, _READ)]
+    looked_at = [folder] if folder.is_dir() and not _may_read(folder) else sorted(read)
+    kept_from = [path for path in looked_at if os.path.lexists(path) and not _may_read(path)]
+    if kept_from:
+        yield _keys.problem(
+            f"this user may not read {', '.join(map(str, kept_from))}; let them belong to the user "
+            f"that the aggregator runs as: chown -R USER {folder}"
+        )
+        return
     keys = load_opening_keys(folder)
     read_operator_key(folder)
     yield _keys.ok(f"{folder}: operator.pub and {len(keys)} sealing key(s) can be read")
@@ -51,6 +63,10 @@ def _files(folder: Path) -> Iterator[Finding]:
             return
     if _mode(folder) & _FOREIGN:
         yield _keys.warning(f"others may list {folder}; chmod 700 {folder}")
+
+
+def _may_read(path: Path) -> bool:
+    return os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)
 
 
 def _mode(path: Path) -> int:

@@ -36,8 +36,12 @@ class ServeProcess:
         flags: Sequence[str] = (),
         prefix: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        stdin: int | None = None,
     ) -> None:
-        """`prefix` goes before the command; raises ServeFailed."""
+        """`prefix` goes before the command, `stdin` is no terminal unless it is given one.
+
+        Raises ServeFailed.
+        """
         self.operator = operator
         self.lines: list[str] = []
         self._process = subprocess.Popen(
@@ -47,9 +51,10 @@ class ServeProcess:
                 "serve",
                 str(bundle),
                 *("--keys", str(operator.folder), "--store", str(store)),
-                *("--listen", listen, "--private-listen", private_listen),
+                *("--listen", listen, "--private-listen", private_listen, "--lame-duck", "0"),
                 *flags,
             ],
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -64,12 +69,12 @@ class ServeProcess:
     @property
     def public(self) -> str:
         """127.0.0.1:port of the listener that devices reach."""
-        return _loopback(self._address("public"))
+        return _loopback(self.address("public"))
 
     @property
     def private(self) -> str:
         """127.0.0.1:port of the listener that analysts reach."""
-        return _loopback(self._address("private"))
+        return _loopback(self.address("private"))
 
     def public_channel(self) -> grpc.Channel:
         """A TLS channel, as a device opens it."""
@@ -85,6 +90,10 @@ class ServeProcess:
         self._process.kill()
         self._process.wait()
 
+    def send(self, number: signal.Signals) -> None:
+        """A signal."""
+        self._process.send_signal(number)
+
     def terminate(self) -> int:
         """SIGTERM, and the exit status after it; what it said last is in `lines`."""
         if self._process.poll() is None:
@@ -92,7 +101,7 @@ class ServeProcess:
         return self.wait()
 
     def wait(self) -> int:
-        """Its exit status, when it has ended; what it said last is in `lines`."""
+        """The exit status, when it has ended; what it said last is in `lines`."""
         status = self._process.wait(PATIENCE)
         self.lines += self._output.read().splitlines()
         return status
@@ -121,7 +130,8 @@ class ServeProcess:
         self._output.close()
         raise ServeFailed("\n".join(self.lines))
 
-    def _address(self, listener: str) -> str:
+    def address(self, listener: str) -> str:
+        """host:port, as it said when it started."""
         return next(line.split()[1] for line in self.lines if line.startswith(f"{listener} "))
 
 

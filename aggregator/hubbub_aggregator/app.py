@@ -36,6 +36,10 @@ COMMANDS: Final = (
     "query",
     "compare",
     "close",
+    "status",
+    "doctor",
+    "backup",
+    "health",
     "demo",
 )
 

@@ -20,6 +20,7 @@ from hubbub_aggregator.catalogue import Catalogue, CataloguedMetric, RoundState
 from hubbub_aggregator.committer import Committer
 from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.keys import OpeningKey
+from hubbub_aggregator.observations import Observations
 from hubbub_aggregator.opening import Opening
 from hubbub_aggregator.refusals import ReportsRefused
 from hubbub_aggregator.store import StoreError
@@ -48,6 +49,7 @@ class Intake:
         clock: Callable[[], float],
         take_plain: bool = False,
         max_bytes_in_hand: int = MAX_BYTES_IN_HAND,
+        observations: Observations | None = None,
     ) -> None:
         """`keys` are those that the bundle in force lists, by key id.
 
@@ -62,11 +64,17 @@ class Intake:
         self._clock = clock
         self._take_plain = take_plain
         self._max_bytes_in_hand = max_bytes_in_hand
+        self._observations = observations or Observations(clock)
         self._bytes_in_hand = 0
         self._lock = threading.Lock()
         # Rounds the store has refused; none ever opens again. It has the last word, this
         # only saves opening reports in vain.
         self._closed: set[tuple[bytes, int]] = set()
+
+    @property
+    def bytes_in_hand(self) -> int:
+        """Sealed bytes of the requests that are being answered."""
+        return self._bytes_in_hand
 
     def submit(self, request: report_pb2.SubmitReportsRequest) -> Statuses:
         """Count a request's reports: a status each. Raises ReportsRefused."""
@@ -173,7 +181,8 @@ class Intake:
     def _outcome(self, submission: Submission) -> Statuses:
         """What became of it, when that is known. Raises ReportsRefused."""
         try:
-            statuses = submission.wait()
+            with self._observations.waits():
+                statuses = submission.wait()
         except (StoreError, NotOpened) as error:
             # What is wrong is in the log, for the operator.
             stored = isinstance(error, StoreError)

@@ -7,7 +7,7 @@
     server.key server.crt             the listeners' certificate
     client.key client.crt             for reading a private listener that is not on loopback
 
-Every private file is created with mode 0600 and never overwritten.
+Every private file is created with mode 0600; none but those of certificates is ever replaced.
 """
 
 import datetime
@@ -38,6 +38,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hubbub.bundle import SealingKey, SealingSuite, key_id, operator_key_bytes
 from hubbub.sealing import SUITES
 from hubbub_aggregator.mistakes import Mistake
+from hubbub_aggregator.whole_file import write_whole
 
 # The CA lives as long as devices pin it; what it signs is renewed yearly, with a month to spare.
 _CA_DAYS: Final = 3650
@@ -126,10 +127,9 @@ def add_certificates(folder: Path, hosts: Sequence[str], *, now: float) -> None:
             names = x509.SubjectAlternativeName(_general_names(dict.fromkeys(sans)))
             certificate = certificate.add_extension(names, critical=False)
         signed = certificate.sign(authority, hashes.SHA256())
-        for suffix in (".key", ".crt"):
-            (folder / f"{name}{suffix}").unlink(missing_ok=True)
-        _write_private(folder / f"{name}.key", _pem(key))
-        (folder / f"{name}.crt").write_bytes(signed.public_bytes(Encoding.PEM))
+        # Each whole or as it was: an aggregator that runs looks at them again and again.
+        write_whole(folder / f"{name}.key", _pem(key), mode=0o600)
+        write_whole(folder / f"{name}.crt", signed.public_bytes(Encoding.PEM))
 
 
 def read_operator_key(folder: Path) -> str:

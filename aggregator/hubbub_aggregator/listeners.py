@@ -40,9 +40,10 @@ _PRIVATE_OPTIONS: Final = (
 )
 
 # Calls that may wait for each handler thread before more are turned away.
-_CALLS_PER_THREAD: Final = 16
+CALLS_PER_THREAD: Final = 16
 
-# Half of them may be taken by those who watch a metric; the rest answer everybody else.
+# Half of them may be taken by those who watch a metric, and a few by those who watch health; the
+# rest answer everybody else.
 PRIVATE_THREADS: Final = 32
 
 
@@ -65,6 +66,8 @@ class Listeners:
     public_address: str
     """host:port, with the real port where 0 was asked for."""
     private_address: str
+    public_tls: bool
+    private_tls: bool
 
     @classmethod
     def take(
@@ -87,6 +90,8 @@ class Listeners:
             private_server,
             _listen(public_server, public, public_credentials),
             _listen(private_server, private, private_credentials),
+            public_tls=public_credentials is not None,
+            private_tls=private_credentials is not None,
         )
 
 
@@ -94,7 +99,7 @@ def _server(threads: int, options: tuple[tuple[str, Any], ...]) -> grpc.Server:
     return grpc.server(
         futures.ThreadPoolExecutor(threads),
         options=options,
-        maximum_concurrent_rpcs=threads * _CALLS_PER_THREAD,
+        maximum_concurrent_rpcs=threads * CALLS_PER_THREAD,
         compression=grpc.Compression.NoCompression,
     )
 

@@ -7,6 +7,7 @@ use other processors. They know the sealing keys and nothing more: no store, no 
 import logging
 import multiprocessing
 import signal
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -16,6 +17,7 @@ from typing import Final
 from hubbub.sealing import overhead
 from hubbub_aggregator.groups import GroupThread
 from hubbub_aggregator.keys import OpeningKey, load_opening_keys
+from hubbub_aggregator.observations import Histogram
 from hubbub_aggregator.submission import NotOpened, Submission
 
 # A request of fewer reports waits until it is its turn; one of more is opened by itself, so that
@@ -32,10 +34,17 @@ class Opening:
     """Opens submissions and hands them on. Safe to use from many threads."""
 
     def __init__(
-        self, commit: Callable[[list[Submission]], None], pool: "OpeningPool | None" = None
+        self,
+        commit: Callable[[list[Submission]], None],
+        seen: Histogram,
+        pool: "OpeningPool | None" = None,
     ) -> None:
-        """`commit` is handed what is open; batches are opened in the `pool`, if there is one."""
+        """`commit` is handed what is open; batches are opened in the `pool`, if there is one.
+
+        `seen`: how long it took, by request.
+        """
         self._commit = commit
+        self._seen = seen
         self._pool = pool
         # One report after the other is opened in two thirds of the time that many threads take,
         # each of which finds the processor's caches full of something else.
@@ -44,10 +53,10 @@ class Opening:
     def open(self, submission: Submission) -> None:
         """Open a submission, now or later, and hand it on."""
         if len(submission.sealed) >= _MANY * _size(submission):
-            if self._pool is None:
-                submission.open(_opened(submission))
-            else:
-                submission.open(self._pool.open(submission))
+            began = time.perf_counter()
+            open_ = _opened if self._pool is None else self._pool.open
+            submission.open(open_(submission))
+            self._seen.add(time.perf_counter() - began)
             self._commit([submission])
         elif not self._groups.put(submission):
             # It is stopping: so is whoever commits, and says so.
@@ -58,6 +67,7 @@ class Opening:
         self._groups.close()
 
     def _open_all(self, group: list[Submission]) -> None:
+        began = time.perf_counter()
         try:
             for one in group:
                 one.open(_opened(one))
@@ -67,6 +77,7 @@ class Opening:
             for one in group:
                 one.fail(NotOpened())
         else:
+            self._seen.add((time.perf_counter() - began) / len(group), len(group))
             self._commit(group)
 
 

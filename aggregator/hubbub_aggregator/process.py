@@ -1,10 +1,12 @@
 """The `hubbub serve` process: what is checked before anybody is answered, and its end."""
 
+import os
 import secrets
 import signal
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -17,6 +19,7 @@ from hubbub.bundle import Bundle
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.connection import is_loopback, read_pem
 from hubbub_aggregator.counters import in_words
+from hubbub_aggregator.exporter import Exporter, StatusCollector
 from hubbub_aggregator.keys import (
     OpeningKey,
     load_opening_keys,
@@ -24,18 +27,21 @@ from hubbub_aggregator.keys import (
     read_operator_key,
 )
 from hubbub_aggregator.listeners import AddressTaken, Listeners
+from hubbub_aggregator.logs import Speaker
 from hubbub_aggregator.opening import OpeningPool
 from hubbub_aggregator.server import Aggregator
+from hubbub_aggregator.services.status import ListenerInfo
 from hubbub_aggregator.settings import Settings
 from hubbub_aggregator.store import Store, StoreError
+from hubbub_aggregator.tls import ServerCertificate
 
 # How long calls in hand may take after SIGTERM, seconds; a commit takes a fraction of one.
-_GRACE: Final = 10.0
+GRACE: Final = 10.0
 
 # How often to look whether to stop, seconds.
 _LOOK: Final = 0.5
 
-_EXPIRY_WARNING_DAYS: Final = 30
+EXPIRY_WARNING_DAYS: Final = 30
 
 
 def run(
@@ -47,16 +53,19 @@ def run(
     """
     _require_upb()
     bundle = Bundle.load(path, operator_key=read_operator_key(settings.keys))
-    keys = _opening_keys(bundle, settings.keys)
+    keys = opening_keys(bundle, settings.keys)
+    certificate = _certificate(settings, insecure_loopback, clock)
+    speaker = Speaker(settings.log_format)
     try:
-        # The addresses before the store: a second aggregator, started by mistake, must not
-        # put its bundle in force under the one that runs.
-        listeners = _take_addresses(settings, insecure_loopback, clock())
-        step = settings.publish.step
-        with (
-            closing(Store(settings.store, writer=secrets.randbits(63), publish_step=step)) as store,
-            ExitStack() as stack,
-        ):
+        with ExitStack() as stack:
+            # The addresses before the store: a second aggregator, started by mistake, must not
+            # put its bundle in force under the one that runs.
+            exporter = _exporter(settings, stack)
+            listeners = _take_addresses(settings, certificate, insecure_loopback)
+            step = settings.publish.step
+            store = stack.enter_context(
+                closing(Store(settings.store, writer=secrets.randbits(63), publish_step=step))
+            )
             store.adopt(bundle)
             store.load_open_rounds()
             pool = None
@@ -69,62 +78,127 @@ def run(
                 listeners,
                 clock=clock,
                 publish_step=step,
+                certificate=certificate,
                 take_plain=settings.take_plain,
                 pool=pool,
             )
-            _introduce(bundle, listeners, store)
-            if not insecure_loopback or settings.private_tls:
-                _say(_expiry(settings.keys, clock()))
-            _serve_until_told(aggregator)
+            if exporter is not None:
+                _export(exporter, aggregator)
+                # Before the store is closed, which a scrape would open again.
+                stack.callback(exporter.close)
+            _introduce(bundle, aggregator, store, speaker)
+            if certificate is not None:
+                _say_expiry(certificate.expires(), clock(), settings.keys, speaker)
+            _serve_until_told(aggregator, settings, certificate, speaker)
     except (AddressTaken, StoreError) as error:
         raise CommandError(str(error)) from None
 
 
-def _serve_until_told(aggregator: Aggregator) -> None:
-    stop = _stop_signal()
+def _serve_until_told(
+    aggregator: Aggregator,
+    settings: Settings,
+    certificate: ServerCertificate | None,
+    speaker: Speaker,
+) -> None:
+    stop = _obey_signals(certificate)
     aggregator.start()
-    _say("ready")
+    speaker.say("ready", "ready")
     # Not for ever at once: where the system hands the signal to another thread, or just before
     # this one sleeps, nothing would wake it to look.
-    while not stop.wait(_LOOK):
+    while not stop.asked.wait(_LOOK):
         pass
-    aggregator.drain(_GRACE)
-    _say(f"stopped; in this run: {in_words(aggregator.counters.totals())}")
+    aggregator.drain(GRACE, lame_duck=settings.lame_duck, at_once=stop.at_once)
+    totals = aggregator.counters.totals()
+    speaker.say("stopped", f"stopped; in this run: {in_words(totals)}", totals=totals)
 
 
-def _take_addresses(settings: Settings, insecure_loopback: bool, now: float) -> Listeners:
+def _take_addresses(
+    settings: Settings, certificate: ServerCertificate | None, insecure_loopback: bool
+) -> Listeners:
     return Listeners.take(
         settings.listen,
         settings.private_listen,
-        public_credentials=_public_credentials(settings, now, insecure_loopback),
-        private_credentials=_private_credentials(settings, now),
+        public_credentials=_public_credentials(certificate, insecure_loopback),
+        private_credentials=_private_credentials(settings, certificate),
         threads=settings.threads,
     )
 
 
-def _introduce(bundle: Bundle, listeners: Listeners, store: Store) -> None:
-    _say(f"public   {listeners.public_address}")
-    _say(f"private  {listeners.private_address}")
+def _exporter(settings: Settings, stack: ExitStack) -> Exporter | None:
+    """Takes its address, if it has one, until the `stack` ends at the latest."""
+    if settings.metrics_listen is None:
+        return None
+    return stack.enter_context(closing(Exporter(settings.metrics_listen)))
+
+
+def _export(exporter: Exporter, aggregator: Aggregator) -> None:
+    board = aggregator.board
+    board.listeners = [*board.listeners, ListenerInfo("metrics", exporter.address, tls=False)]
+    exporter.show(StatusCollector(board.status, aggregator.observations))
+
+
+def _introduce(bundle: Bundle, aggregator: Aggregator, store: Store, speaker: Speaker) -> None:
+    for known in aggregator.board.listeners:
+        speaker.say(
+            "listening",
+            f"{known.name:8} {known.address}",
+            listener=known.name,
+            address=known.address,
+            tls=known.tls,
+        )
     for metric in bundle.metrics.values():
-        digest = metric.digest.hex()[:16]
-        _say(f"metric   {metric.name}  digest {digest}…  ε = {metric.epsilon.text}")
-    _say(f"store    {store.location}")
+        digest, epsilon = metric.digest.hex(), metric.epsilon.text
+        speaker.say(
+            "metric",
+            f"metric   {metric.name}  digest {digest[:16]}…  ε = {epsilon}",
+            metric=metric.name,
+            digest=digest,
+            epsilon=epsilon,
+        )
+    speaker.say("store", f"store    {store.location}", location=store.location)
 
 
-def _say(line: str) -> None:
-    # Flushed, so that whoever started this process can read its ports and wait for "ready".
-    print(line, flush=True)
+def _say_expiry(timestamp: float, now: float, keys: Path, speaker: Speaker) -> None:
+    expires = datetime.fromtimestamp(timestamp, UTC)
+    days = (expires - datetime.fromtimestamp(now, UTC)).days
+    line = f"certificate  until {expires:%Y-%m-%d} ({days} days)"
+    if days < EXPIRY_WARNING_DAYS:
+        line += f"; renew it soon: hubbub keygen {keys} --new-certificate"
+    speaker.say("certificate", line, expires=f"{expires:%Y-%m-%dT%H:%M:%SZ}", days=days)
 
 
-def _stop_signal() -> threading.Event:
-    """An event that SIGTERM and SIGINT set."""
-    stop = threading.Event()
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """What signals have asked for."""
 
-    def set_it(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
+    asked: threading.Event = field(default_factory=threading.Event)
+    at_once: threading.Event = field(default_factory=threading.Event)
+    """Without a lame duck's time."""
 
-    signal.signal(signal.SIGTERM, set_it)
-    signal.signal(signal.SIGINT, set_it)
+
+def _obey_signals(certificate: ServerCertificate | None) -> _Stop:
+    """SIGTERM asks for the end, a second one hurries it, and so does SIGINT; SIGHUP reads again.
+
+    But a terminal that closes sends SIGHUP too, and then nobody would know of what runs on.
+    Handlers only set flags: they run in whatever the main thread is doing.
+    """
+    stop = _Stop()
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        # Ctrl-C comes from a terminal, behind which there is no load balancer.
+        if stop.asked.is_set() or number != signal.SIGTERM:
+            stop.at_once.set()
+        stop.asked.set()
+
+    def read_again(_number: int, _frame: FrameType | None) -> None:
+        if certificate is not None:
+            certificate.read_again()
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    # nohup has it ignored, and so it stays.
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, end if os.isatty(0) else read_again)
     return stop
 
 
@@ -137,8 +211,11 @@ def _require_upb() -> None:
         )
 
 
-def _opening_keys(bundle: Bundle, folder: Path) -> dict[bytes, OpeningKey]:
-    """The folder's sealing keys, which must be exactly those that the bundle lists."""
+def opening_keys(bundle: Bundle, folder: Path) -> dict[bytes, OpeningKey]:
+    """The folder's sealing keys, which must be exactly those that the bundle lists.
+
+    Raises CommandError or KeysError.
+    """
     held = load_opening_keys(folder)
     listed = {key.key_id for key in bundle.sealing_keys}
     for key_id in listed - held.keys():
@@ -154,53 +231,51 @@ def _opening_keys(bundle: Bundle, folder: Path) -> dict[bytes, OpeningKey]:
     return held
 
 
+def _certificate(
+    settings: Settings, insecure_loopback: bool, clock: Callable[[], float]
+) -> ServerCertificate | None:
+    """What the listeners that speak TLS show; None: none does. Raises CommandError or KeysError."""
+    require_loopback_where_plaintext(settings, insecure_loopback)
+    if insecure_loopback and not settings.private_tls:
+        return None
+    require_valid(settings.keys / "server.crt", clock())
+    return ServerCertificate(settings.keys, clock)
+
+
+def require_loopback_where_plaintext(settings: Settings, insecure_loopback: bool) -> None:
+    if insecure_loopback and not is_loopback(settings.listen):
+        raise CommandError(
+            f"--insecure-loopback needs a loopback address to listen on, "
+            f"not {settings.listen}; try --listen 127.0.0.1:7443"
+        )
+    if not settings.private_tls and not is_loopback(settings.private_listen):
+        raise CommandError(
+            f"the private listener on {settings.private_listen} would let anybody read "
+            f"estimates and close rounds; add --private-tls or use a loopback address"
+        )
+
+
 def _public_credentials(
-    settings: Settings, now: float, insecure_loopback: bool
+    certificate: ServerCertificate | None, insecure_loopback: bool
 ) -> grpc.ServerCredentials | None:
-    if insecure_loopback:
-        if not is_loopback(settings.listen):
-            raise CommandError(
-                f"--insecure-loopback needs a loopback address to listen on, "
-                f"not {settings.listen}; try --listen 127.0.0.1:7443"
-            )
+    if certificate is None or insecure_loopback:
         return None
-    _require_valid(settings.keys / "server.crt", now)
-    return grpc.ssl_server_credentials([_server_pair(settings.keys)])
+    return certificate.credentials()
 
 
-def _private_credentials(settings: Settings, now: float) -> grpc.ServerCredentials | None:
-    if not settings.private_tls:
-        if not is_loopback(settings.private_listen):
-            raise CommandError(
-                f"the private listener on {settings.private_listen} would let anybody read "
-                f"estimates and close rounds; add --private-tls or use a loopback address"
-            )
+def _private_credentials(
+    settings: Settings, certificate: ServerCertificate | None
+) -> grpc.ServerCredentials | None:
+    if certificate is None or not settings.private_tls:
         return None
-    _require_valid(settings.keys / "server.crt", now)
-    return grpc.ssl_server_credentials(
-        [_server_pair(settings.keys)],
-        root_certificates=read_pem(settings.keys / "ca.crt"),
-        require_client_auth=True,
-    )
+    return certificate.credentials(client_authority=read_pem(settings.keys / "ca.crt"))
 
 
-def _server_pair(keys: Path) -> tuple[bytes, bytes]:
-    return read_pem(keys / "server.key"), read_pem(keys / "server.crt")
-
-
-def _require_valid(path: Path, now: float) -> None:
+def require_valid(path: Path, now: float) -> None:
+    """Raises CommandError for a certificate that has expired, KeysError for none."""
     expires = read_certificate(path).not_valid_after_utc
     if expires.timestamp() <= now:
         raise CommandError(
             f"{path} expired on {expires:%Y-%m-%d}; "
             f"`hubbub keygen {path.parent} --new-certificate` renews it"
         )
-
-
-def _expiry(keys: Path, now: float) -> str:
-    expires = read_certificate(keys / "server.crt").not_valid_after_utc
-    days = (expires - datetime.fromtimestamp(now, UTC)).days
-    line = f"certificate  until {expires:%Y-%m-%d} ({days} days)"
-    if days < _EXPIRY_WARNING_DAYS:
-        line += f"; renew it soon: hubbub keygen {keys} --new-certificate"
-    return line

@@ -20,18 +20,21 @@ from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.intake import Intake
 from hubbub_aggregator.keys import OpeningKey
 from hubbub_aggregator.listeners import Listeners
+from hubbub_aggregator.observations import Observations
 from hubbub_aggregator.opening import Opening, OpeningPool
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.services.admin import AdminService
 from hubbub_aggregator.services.catalog import CatalogService
 from hubbub_aggregator.services.estimate import EstimateService
-from hubbub_aggregator.services.health import HealthService
+from hubbub_aggregator.services.health import Health, HealthService
 from hubbub_aggregator.services.report import ReportService
+from hubbub_aggregator.services.status import ListenerInfo, StatusBoard
 from hubbub_aggregator.store import Store, StoreError
+from hubbub_aggregator.tls import ServerCertificate
 
 _log = logging.getLogger(__name__)
 
-# How often rounds whose time is over are closed, seconds.
+# How often rounds whose time is over are closed, and other duties are seen to. Seconds.
 _TICK: Final = 1.0
 
 
@@ -47,20 +50,24 @@ class Aggregator:
         *,
         clock: Callable[[], float],
         publish_step: int,
+        certificate: ServerCertificate | None = None,
         take_plain: bool = False,
         pool: OpeningPool | None = None,
     ) -> None:
         """`bundle` is in force in `store`; `keys` are exactly those it lists.
 
-        `pool`: where batches are opened, if not here.
+        `certificate`: what the listeners with TLS show; `pool`: where batches are opened, if not
+        here.
         """
         self.counters: Final = Counters()
+        self.observations: Final = Observations(clock)
+        self._certificate = certificate
         self._catalogue = Catalogue(bundle, store.metrics())
         self._store = store
         self._clock = clock
         self._announcements = Announcements()
         self._committer = Committer(store, self._announcements, clock)
-        self._opening = Opening(self._committer.commit, pool)
+        self._opening = Opening(self._committer.commit, self.observations.opening, pool)
         intake = Intake(
             self._catalogue,
             keys,
@@ -69,7 +76,20 @@ class Aggregator:
             counters=self.counters,
             clock=clock,
             take_plain=take_plain,
+            observations=self.observations,
         )
+        self._health = Health()
+        self.board: Final = StatusBoard(
+            self._catalogue,
+            store,
+            self.counters,
+            self.observations,
+            self._health,
+            bytes_in_hand=lambda: intake.bytes_in_hand,
+            clock=clock,
+        )
+        self.board.listeners = _listeners(listeners)
+        self.board.certificate_expires = None if certificate is None else certificate.expires
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="ticker", daemon=True)
 
@@ -81,12 +101,13 @@ class Aggregator:
         estimates = EstimateService(
             self._catalogue, store, self._announcements, clock, publish_step=publish_step
         )
-        admin = AdminService(self._catalogue, store, self._announcements, clock)
+        admin = AdminService(self._catalogue, store, self._announcements, clock, self.board)
         estimate_pb2_grpc.add_EstimateServiceServicer_to_server(estimates, self._private)
         estimate_pb2_grpc.add_AdminServiceServicer_to_server(admin, self._private)
         reflection.enable_server_reflection(_names(estimate_pb2), self._private)
-        health = HealthService((*_names(report_pb2), *_names(estimate_pb2)))
-        for server in (self._public, self._private):
+        services = (*_names(report_pb2), *_names(estimate_pb2))
+        for server, watched in ((self._public, False), (self._private, True)):
+            health = HealthService(services, self._health, watched=watched)
             health_pb2_grpc.add_HealthServicer_to_server(health, server)
 
     def start(self) -> None:
@@ -95,10 +116,19 @@ class Aggregator:
         self._public.start()
         self._private.start()
 
-    def drain(self, grace: float) -> None:
-        """Finish what is in hand, within `grace` seconds, and stop."""
+    def drain(
+        self, grace: float, *, lame_duck: float = 0.0, at_once: threading.Event | None = None
+    ) -> None:
+        """Finish what is in hand, within `grace` seconds, and stop.
+
+        For `lame_duck` seconds before that, or until `at_once` is set, health says NOT_SERVING
+        while everybody is still answered, so that load balancers send nobody else.
+        """
+        self._health.leave()
+        (at_once or threading.Event()).wait(lame_duck)
         self._stopping.set()
         self._announcements.end()
+        self._health.end()
         for stopped in [self._public.stop(grace), self._private.stop(grace)]:
             stopped.wait()
         self._opening.close()
@@ -107,21 +137,27 @@ class Aggregator:
             self._ticker.join()
 
     def _tick(self) -> None:
-        failing = False
+        duties: dict[str, Callable[[], object]] = {"close rounds": self.close_due_rounds}
+        if self._certificate is not None:
+            duties["look at the certificate"] = self._certificate.look
+        failing: set[str] = set()
         while not self._stopping.wait(_TICK):
-            try:
-                self.close_due_rounds()
-            except Exception as error:
-                # Whatever it is, later rounds must close too. One line for as long as it lasts.
-                if not failing:
-                    _log.error(
-                        "cannot close rounds now: %s",
-                        error,
-                        exc_info=not isinstance(error, StoreError),
-                    )
-                failing = True
-            else:
-                failing = False
+            self.observations.sample(self.board.counted)
+            for duty, see_to in duties.items():
+                try:
+                    see_to()
+                except Exception as error:
+                    # Whatever it is, later rounds must close too. One line for as long as it lasts.
+                    if duty not in failing:
+                        _log.error(
+                            "cannot %s now: %s",
+                            duty,
+                            error,
+                            exc_info=not isinstance(error, StoreError),
+                        )
+                    failing.add(duty)
+                else:
+                    failing.discard(duty)
 
     def close_due_rounds(self) -> None:
         """Close, and so publish, every round whose time is over. Raises StoreError."""
@@ -137,3 +173,10 @@ class Aggregator:
 def _names(module: Any) -> list[str]:
     """The full names of a generated module's services."""
     return [service.full_name for service in module.DESCRIPTOR.services_by_name.values()]
+
+
+def _listeners(taken: Listeners) -> list[ListenerInfo]:
+    return [
+        ListenerInfo("public", taken.public_address, taken.public_tls),
+        ListenerInfo("private", taken.private_address, taken.private_tls),
+    ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
@@ -14,6 +14,8 @@ from pydantic_settings import (
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
+
+from hubbub_aggregator.logs import LogFormat
 
 PREFIX: Final = "HUBBUB_"
 
@@ -31,6 +33,15 @@ _Address = Annotated[
     Field(pattern=r"^(\[[^\]]+\]|[^:\[\]]+):[0-9]{1,5}$"),
     AfterValidator(_require_port),
 ]
+
+
+def _on_loopback(address: Any) -> Any:
+    """A port alone is one of this machine: what is there is for nobody else unless one says so."""
+    if isinstance(address, int) or (
+        isinstance(address, str) and address.isascii() and address.isdigit()
+    ):
+        return f"127.0.0.1:{address}"
+    return address
 
 
 class SettingsError(Exception):
@@ -67,6 +78,11 @@ class Settings(BaseSettings):
     """Processes that open batches of sealed reports; 0: the one that counts does it."""
     take_plain: bool = False
     """Whether reports may come unsealed: for importing what was randomised elsewhere."""
+    metrics_listen: Annotated[_Address, BeforeValidator(_on_loopback)] | None = None
+    """Where Prometheus scrapes, over plain HTTP; None: nowhere."""
+    lame_duck: Annotated[float, Field(ge=0, le=600)] = 1.0
+    """Seconds after SIGTERM in which health says NOT_SERVING and calls are answered still."""
+    log_format: LogFormat = LogFormat.TEXT
 
 
 def load_settings(flags: Mapping[str, Any], config: Path | None) -> Settings:

@@ -5,19 +5,19 @@ import tempfile
 from pathlib import Path
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Make or replace a file that everybody may read.
+def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Make or replace a file, which everybody may read unless `mode` says otherwise.
 
     Raises OSError, having changed nothing.
     """
     try:
-        _write(path, data)
+        _write(path, data, mode)
     except OSError as error:
         # Nobody has heard of the file that it was written to first.
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes, mode: int) -> None:
     descriptor, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -25,7 +25,7 @@ def _write(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         # mkstemp made it private.
-        os.chmod(scratch, 0o644)
+        os.chmod(scratch, mode)
         os.replace(scratch, path)
     except BaseException:
         os.unlink(scratch)

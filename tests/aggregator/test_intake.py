@@ -20,6 +20,7 @@ from hubbub_aggregator.committer import Committer
 from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.intake import Intake
 from hubbub_aggregator.keys import load_opening_keys
+from hubbub_aggregator.observations import Histogram
 from hubbub_aggregator.opening import Opening
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.publish import Announcements
@@ -60,7 +61,7 @@ class Setting:
         self.store = Store(str(path / "store.sqlite3"), writer=1, publish_step=1)
         self.store.adopt(self.bundle)
         self.committer = Committer(self.store, Announcements(), self.clock)
-        self.opening = Opening(self.committer.commit)
+        self.opening = Opening(self.committer.commit, Histogram())
         self.intake = Intake(
             Catalogue(self.bundle, self.store.metrics()),
             load_opening_keys(operator.folder),

@@ -14,6 +14,7 @@ from hubbub.sealing import context
 from hubbub_aggregator import opening
 from hubbub_aggregator.catalogue import Catalogue
 from hubbub_aggregator.keys import load_opening_keys
+from hubbub_aggregator.observations import Histogram
 from hubbub_aggregator.opening import Opening, OpeningPool
 from hubbub_aggregator.submission import NotOpened, Submission
 from tests.bundles import Operator, make_bundle, make_metric, make_request
@@ -58,7 +59,7 @@ def test_reports_are_opened_in_their_order(
             one.settle(bytes([1]) * one.n)
 
     reports = some(n)
-    with closing(Opening(commit, pool if with_pool else None)) as stage:
+    with closing(Opening(commit, Histogram(), pool if with_pool else None)) as stage:
         sent = submission(operator, bundle, reports)
         stage.open(sent)
         statuses = sent.wait()
@@ -91,7 +92,7 @@ def test_a_fault_leaves_nobody_waiting(
 
     monkeypatch.setattr(opening, "_opened", broken)
     failed: list[Submission] = []
-    with closing(Opening(failed.extend)) as stage:
+    with closing(Opening(failed.extend, Histogram())) as stage:
         sent = submission(operator, bundle, some(1))
         stage.open(sent)
         with pytest.raises(NotOpened):

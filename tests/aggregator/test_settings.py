@@ -1,10 +1,11 @@
 """Settings: flags over environment over file over defaults, and nothing unknown."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from hubbub_aggregator.settings import SettingsError, load_settings
+from hubbub_aggregator.settings import Settings, SettingsError, load_settings
 
 
 def config(tmp_path: Path, text: str) -> Path:
@@ -21,6 +22,16 @@ def test_defaults() -> None:
     assert settings.publish.step == 100
     assert settings.threads == 64
     assert not settings.private_tls
+    assert settings.metrics_listen is None
+    assert settings.lame_duck == 1
+    assert settings.log_format == "text"
+
+
+def test_the_documentation_lists_every_setting() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").read_text()
+    listed = set(re.findall(r"^\| `--[a-z-]+` \| `HUBBUB_([A-Z_]+)`", text, re.MULTILINE))
+    fields = {name.upper() for name in Settings.model_fields} - {"PUBLISH"}
+    assert listed == fields | {"PUBLISH__STEP"}
 
 
 def test_each_source_goes_before_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,6 +58,10 @@ def test_nested_names_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> Non
         ('listen = "7443"', "setting 'listen'"),
         ('listen = "127.0.0.1:99999"', "setting 'listen': a port is 0 to 65535, not 99999"),
         ('private_listen = "[::1]:65536"', "setting 'private_listen': a port is 0 to 65535"),
+        ("metrics_listen = 70000", "setting 'metrics_listen': a port is 0 to 65535, not 70000"),
+        ('metrics_listen = "all"', "setting 'metrics_listen'"),
+        ("lame_duck = -1", "setting 'lame_duck'"),
+        ('log_format = "xml"', "setting 'log_format'"),
         ("threads = ", "is not TOML"),
     ],
 )
@@ -67,3 +82,16 @@ def test_a_bad_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: str)
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot read"):
         load_settings({}, tmp_path / "missing.toml")
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        (9464, "127.0.0.1:9464"),
+        ("9464", "127.0.0.1:9464"),
+        ("0.0.0.0:9464", "0.0.0.0:9464"),
+        ("[::1]:9464", "[::1]:9464"),
+    ],
+)
+def test_a_metrics_port_alone_is_on_loopback(given: object, address: str) -> None:
+    assert load_settings({"metrics_listen": given}, None).metrics_listen == address

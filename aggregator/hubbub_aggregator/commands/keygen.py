@@ -42,7 +42,8 @@ def keygen(
         print(f"new sealing key {key.key_id.hex()} in {folder}; sign again to have devices use it")
     if new_certificate:
         add_certificates(folder, host or [], now=now)
-        print(f"new server and client certificates in {folder}; restart the aggregator to use them")
+        print(f"new server and client certificates in {folder}; an aggregator that runs")
+        print("shows it to whoever connects from now on")
     if not (new_sealing_key or new_certificate):
         create_keys(folder, host or [], hybrid=hybrid, now=now)
         print(f"keys in {folder}")

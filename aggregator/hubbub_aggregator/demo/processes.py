@@ -26,7 +26,7 @@ def aggregator(folder: Path, bundle: Path, keys: Path) -> Generator[Addresses]:
     command = [
         *(sys.executable, "-m", "hubbub_aggregator", "serve", str(bundle), "--keys", str(keys)),
         *("--listen", "127.0.0.1:0", "--private-listen", "127.0.0.1:0"),
-        *("--store", str(folder / "demo.sqlite3")),
+        *("--store", str(folder / "demo.sqlite3"), "--lame-duck", "0"),
     ]
     with _running(command) as process:
         said: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""AdminService: what an operator may do to a running collection."""
+"""AdminService: what an operator may do to a running collection, and see of it."""
 
 from collections.abc import Callable
 
@@ -11,6 +11,7 @@ from hubbub_aggregator.catalogue import Catalogue
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.refusals import Refused, answering
 from hubbub_aggregator.services.lookup import find_metric, require_round
+from hubbub_aggregator.services.status import StatusBoard
 from hubbub_aggregator.store import Store
 
 
@@ -21,11 +22,19 @@ class AdminService(estimate_pb2_grpc.AdminServiceServicer):
         store: Store,
         announcements: Announcements,
         clock: Callable[[], float],
+        board: StatusBoard,
     ) -> None:
         self._catalogue = catalogue
         self._store = store
         self._announcements = announcements
         self._clock = clock
+        self._board = board
+
+    def GetStatus(
+        self, request: estimate_pb2.GetStatusRequest, context: grpc.ServicerContext
+    ) -> estimate_pb2.GetStatusResponse:
+        with answering(context):
+            return self._board.status()
 
     def CloseRound(
         self, request: estimate_pb2.CloseRoundRequest, context: grpc.ServicerContext

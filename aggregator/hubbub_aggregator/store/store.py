@@ -25,6 +25,7 @@ from hubbub_aggregator.store.engine import (
     translated,
 )
 from hubbub_aggregator.store.errors import StoreDamaged
+from hubbub_aggregator.store.overview import Overview, read_overview
 from hubbub_aggregator.store.prepared import Cursor, writing
 from hubbub_aggregator.store.retention import blocks
 from hubbub_aggregator.store.types import Batch, Closed, Committed, Published, Snapshot
@@ -116,6 +117,11 @@ class Store:
         # Others close rounds, too.
         self._counting.forget_all_but({row.id for row in rows})
         return [(row.digest, row.number) for row in rows]
+
+    def overview(self) -> Overview:
+        """What is in it, for its operator."""
+        with self._transaction(self._engine) as connection:
+            return read_overview(connection)
 
     def rounds(self, digest: bytes, among: range) -> dict[int, tuple[bool, int]]:
         """For every round `among` these with a row: whether it is closed, n of its snapshot.

@@ -1056,3 +1056,342 @@ class CloseRoundResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CloseRoundResponse: _TypeAlias = CloseRoundResponse  # noqa: Y015
+
+@_typing.final
+class GetStatusRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetStatusRequest: _TypeAlias = GetStatusRequest  # noqa: Y015
+
+@_typing.final
+class GetStatusResponse(_message.Message):
+    """Counts are since the process began, and over all metrics: one metric's count between two
+    snapshots would tell what the snapshots hide. Times are seconds since 1970-01-01 UTC.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_FIELD_NUMBER: _builtins.int
+    AS_OF_FIELD_NUMBER: _builtins.int
+    STARTED_FIELD_NUMBER: _builtins.int
+    STOPPING_FIELD_NUMBER: _builtins.int
+    REPORTS_FIELD_NUMBER: _builtins.int
+    REFUSED_FIELD_NUMBER: _builtins.int
+    COUNTED_PER_SECOND_FIELD_NUMBER: _builtins.int
+    RATE_SECONDS_FIELD_NUMBER: _builtins.int
+    OPENING_FIELD_NUMBER: _builtins.int
+    COMMIT_FIELD_NUMBER: _builtins.int
+    REQUESTS_WAITING_FIELD_NUMBER: _builtins.int
+    BYTES_IN_HAND_FIELD_NUMBER: _builtins.int
+    ROUNDS_OPEN_FIELD_NUMBER: _builtins.int
+    ROUNDS_CLOSED_FIELD_NUMBER: _builtins.int
+    STORE_FIELD_NUMBER: _builtins.int
+    BUNDLE_FIELD_NUMBER: _builtins.int
+    CERTIFICATE_EXPIRES_FIELD_NUMBER: _builtins.int
+    LISTENERS_FIELD_NUMBER: _builtins.int
+    SNAPSHOTS_FIELD_NUMBER: _builtins.int
+    version: _builtins.str
+    as_of: _builtins.float
+    started: _builtins.float
+    stopping: _builtins.bool
+    """From SIGTERM on, while what is in hand is finished."""
+    counted_per_second: _builtins.float
+    """Reports counted each second, over the last rate_seconds."""
+    rate_seconds: _builtins.float
+    requests_waiting: _builtins.int
+    """Requests that wait for a commit."""
+    bytes_in_hand: _builtins.int
+    """Sealed bytes of the requests that are being answered."""
+    rounds_open: _builtins.int
+    """Rounds that were sent a report or closed. Absent while the store cannot be read."""
+    rounds_closed: _builtins.int
+    certificate_expires: _builtins.float
+    """When the listeners' certificate ends; absent where no listener speaks TLS."""
+    @_builtins.property
+    def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___Total]:
+        """What became of reports: names of ReportStatus."""
+
+    @_builtins.property
+    def refused(self) -> _containers.RepeatedCompositeFieldContainer[Global___Total]:
+        """Requests refused as a whole: names of RefusalReason."""
+
+    @_builtins.property
+    def opening(self) -> Global___Latency:
+        """Opening the reports of one request."""
+
+    @_builtins.property
+    def commit(self) -> Global___Latency:
+        """From there until they are on disk, as one request waits for it."""
+
+    @_builtins.property
+    def store(self) -> Global___StoreStatus: ...
+    @_builtins.property
+    def bundle(self) -> Global___BundleStatus: ...
+    @_builtins.property
+    def listeners(self) -> _containers.RepeatedCompositeFieldContainer[Global___ListenerStatus]: ...
+    @_builtins.property
+    def snapshots(self) -> _containers.RepeatedCompositeFieldContainer[Global___SnapshotStatus]:
+        """The newest snapshot of every metric that has one."""
+
+    def __init__(
+        self,
+        *,
+        version: _builtins.str = ...,
+        as_of: _builtins.float = ...,
+        started: _builtins.float = ...,
+        stopping: _builtins.bool = ...,
+        reports: _abc.Iterable[Global___Total] | None = ...,
+        refused: _abc.Iterable[Global___Total] | None = ...,
+        counted_per_second: _builtins.float = ...,
+        rate_seconds: _builtins.float = ...,
+        opening: Global___Latency | None = ...,
+        commit: Global___Latency | None = ...,
+        requests_waiting: _builtins.int = ...,
+        bytes_in_hand: _builtins.int = ...,
+        rounds_open: _builtins.int | None = ...,
+        rounds_closed: _builtins.int | None = ...,
+        store: Global___StoreStatus | None = ...,
+        bundle: Global___BundleStatus | None = ...,
+        certificate_expires: _builtins.float | None = ...,
+        listeners: _abc.Iterable[Global___ListenerStatus] | None = ...,
+        snapshots: _abc.Iterable[Global___SnapshotStatus] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_certificate_expires", b"_certificate_expires", "_rounds_closed", b"_rounds_closed", "_rounds_open", b"_rounds_open", "bundle", b"bundle", "certificate_expires", b"certificate_expires", "commit", b"commit", "opening", b"opening", "rounds_closed", b"rounds_closed", "rounds_open", b"rounds_open", "store", b"store"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_certificate_expires", b"_certificate_expires", "_rounds_closed", b"_rounds_closed", "_rounds_open", b"_rounds_open", "as_of", b"as_of", "bundle", b"bundle", "bytes_in_hand", b"bytes_in_hand", "certificate_expires", b"certificate_expires", "commit", b"commit", "counted_per_second", b"counted_per_second", "listeners", b"listeners", "opening", b"opening", "rate_seconds", b"rate_seconds", "refused", b"refused", "reports", b"reports", "requests_waiting", b"requests_waiting", "rounds_closed", b"rounds_closed", "rounds_open", b"rounds_open", "snapshots", b"snapshots", "started", b"started", "stopping", b"stopping", "store", b"store", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__certificate_expires: _TypeAlias = _typing.Literal["certificate_expires"]  # noqa: Y015
+    _WhichOneofArgType__certificate_expires: _TypeAlias = _typing.Literal["_certificate_expires", b"_certificate_expires"]  # noqa: Y015
+    _WhichOneofReturnType__rounds_closed: _TypeAlias = _typing.Literal["rounds_closed"]  # noqa: Y015
+    _WhichOneofArgType__rounds_closed: _TypeAlias = _typing.Literal["_rounds_closed", b"_rounds_closed"]  # noqa: Y015
+    _WhichOneofReturnType__rounds_open: _TypeAlias = _typing.Literal["rounds_open"]  # noqa: Y015
+    _WhichOneofArgType__rounds_open: _TypeAlias = _typing.Literal["_rounds_open", b"_rounds_open"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__certificate_expires) -> _WhichOneofReturnType__certificate_expires | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rounds_closed) -> _WhichOneofReturnType__rounds_closed | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rounds_open) -> _WhichOneofReturnType__rounds_open | None: ...
+
+Global___GetStatusResponse: _TypeAlias = GetStatusResponse  # noqa: Y015
+
+@_typing.final
+class Total(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    count: _builtins.int
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Total: _TypeAlias = Total  # noqa: Y015
+
+@_typing.final
+class Latency(_message.Message):
+    """Upper bounds of the histogram's buckets that hold the quantiles; absent without an observation,
+    infinite past the last bucket. Seconds.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COUNT_FIELD_NUMBER: _builtins.int
+    P50_FIELD_NUMBER: _builtins.int
+    P99_FIELD_NUMBER: _builtins.int
+    count: _builtins.int
+    p50: _builtins.float
+    p99: _builtins.float
+    def __init__(
+        self,
+        *,
+        count: _builtins.int = ...,
+        p50: _builtins.float | None = ...,
+        p99: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_p50", b"_p50", "_p99", b"_p99", "p50", b"p50", "p99", b"p99"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_p50", b"_p50", "_p99", b"_p99", "count", b"count", "p50", b"p50", "p99", b"p99"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__p50: _TypeAlias = _typing.Literal["p50"]  # noqa: Y015
+    _WhichOneofArgType__p50: _TypeAlias = _typing.Literal["_p50", b"_p50"]  # noqa: Y015
+    _WhichOneofReturnType__p99: _TypeAlias = _typing.Literal["p99"]  # noqa: Y015
+    _WhichOneofArgType__p99: _TypeAlias = _typing.Literal["_p99", b"_p99"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__p50) -> _WhichOneofReturnType__p50 | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__p99) -> _WhichOneofReturnType__p99 | None: ...
+
+Global___Latency: _TypeAlias = Latency  # noqa: Y015
+
+@_typing.final
+class StoreStatus(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOCATION_FIELD_NUMBER: _builtins.int
+    SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    FREE_BYTES_FIELD_NUMBER: _builtins.int
+    FAILING_SINCE_FIELD_NUMBER: _builtins.int
+    LAST_COMMIT_FIELD_NUMBER: _builtins.int
+    UNREADABLE_FIELD_NUMBER: _builtins.int
+    location: _builtins.str
+    """Never with a password."""
+    size_bytes: _builtins.int
+    """Bytes it takes on disk, and that are free there; absent where that cannot be told."""
+    free_bytes: _builtins.int
+    failing_since: _builtins.float
+    """When the first of the latest commits failed that all failed; absent while they succeed."""
+    last_commit: _builtins.float
+    """When reports were last made durable; absent before the first time."""
+    unreadable: _builtins.str
+    """Why it cannot be read just now, in a sentence; empty if it can."""
+    def __init__(
+        self,
+        *,
+        location: _builtins.str = ...,
+        size_bytes: _builtins.int | None = ...,
+        free_bytes: _builtins.int | None = ...,
+        failing_since: _builtins.float | None = ...,
+        last_commit: _builtins.float | None = ...,
+        unreadable: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_failing_since", b"_failing_since", "_free_bytes", b"_free_bytes", "_last_commit", b"_last_commit", "_size_bytes", b"_size_bytes", "failing_since", b"failing_since", "free_bytes", b"free_bytes", "last_commit", b"last_commit", "size_bytes", b"size_bytes"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_failing_since", b"_failing_since", "_free_bytes", b"_free_bytes", "_last_commit", b"_last_commit", "_size_bytes", b"_size_bytes", "failing_since", b"failing_since", "free_bytes", b"free_bytes", "last_commit", b"last_commit", "location", b"location", "size_bytes", b"size_bytes", "unreadable", b"unreadable"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__failing_since: _TypeAlias = _typing.Literal["failing_since"]  # noqa: Y015
+    _WhichOneofArgType__failing_since: _TypeAlias = _typing.Literal["_failing_since", b"_failing_since"]  # noqa: Y015
+    _WhichOneofReturnType__free_bytes: _TypeAlias = _typing.Literal["free_bytes"]  # noqa: Y015
+    _WhichOneofArgType__free_bytes: _TypeAlias = _typing.Literal["_free_bytes", b"_free_bytes"]  # noqa: Y015
+    _WhichOneofReturnType__last_commit: _TypeAlias = _typing.Literal["last_commit"]  # noqa: Y015
+    _WhichOneofArgType__last_commit: _TypeAlias = _typing.Literal["_last_commit", b"_last_commit"]  # noqa: Y015
+    _WhichOneofReturnType__size_bytes: _TypeAlias = _typing.Literal["size_bytes"]  # noqa: Y015
+    _WhichOneofArgType__size_bytes: _TypeAlias = _typing.Literal["_size_bytes", b"_size_bytes"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__failing_since) -> _WhichOneofReturnType__failing_since | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__free_bytes) -> _WhichOneofReturnType__free_bytes | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_commit) -> _WhichOneofReturnType__last_commit | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__size_bytes) -> _WhichOneofReturnType__size_bytes | None: ...
+
+Global___StoreStatus: _TypeAlias = StoreStatus  # noqa: Y015
+
+@_typing.final
+class BundleStatus(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    METRICS_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    @_builtins.property
+    def metrics(self) -> _containers.RepeatedCompositeFieldContainer[Global___MetricDigest]: ...
+    def __init__(
+        self,
+        *,
+        revision: _builtins.int = ...,
+        metrics: _abc.Iterable[Global___MetricDigest] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["metrics", b"metrics", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BundleStatus: _TypeAlias = BundleStatus  # noqa: Y015
+
+@_typing.final
+class MetricDigest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    DIGEST_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    digest: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        digest: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MetricDigest: _TypeAlias = MetricDigest  # noqa: Y015
+
+@_typing.final
+class ListenerStatus(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    ADDRESS_FIELD_NUMBER: _builtins.int
+    TLS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """"public", "private" or "metrics"."""
+    address: _builtins.str
+    """host:port."""
+    tls: _builtins.bool
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        address: _builtins.str = ...,
+        tls: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "name", b"name", "tls", b"tls"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListenerStatus: _TypeAlias = ListenerStatus  # noqa: Y015
+
+@_typing.final
+class SnapshotStatus(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    ROUND_FIELD_NUMBER: _builtins.int
+    N_FIELD_NUMBER: _builtins.int
+    AS_OF_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    round: _builtins.int
+    n: _builtins.int
+    as_of: _builtins.float
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+        round: _builtins.int = ...,
+        n: _builtins.int = ...,
+        as_of: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "metric", b"metric", "n", b"n", "round", b"round"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SnapshotStatus: _TypeAlias = SnapshotStatus  # noqa: Y015

@@ -383,6 +383,11 @@ class AdminServiceStub(object):
                 request_serializer=hubbub_dot_v1_dot_estimate__pb2.CloseRoundRequest.SerializeToString,
                 response_deserializer=hubbub_dot_v1_dot_estimate__pb2.CloseRoundResponse.FromString,
                 _registered_method=True)
+        self.GetStatus = channel.unary_unary(
+                '/hubbub.v1.AdminService/GetStatus',
+                request_serializer=hubbub_dot_v1_dot_estimate__pb2.GetStatusRequest.SerializeToString,
+                response_deserializer=hubbub_dot_v1_dot_estimate__pb2.GetStatusResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer(object):
@@ -395,6 +400,13 @@ class AdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetStatus(self, request, context):
+        """How the process and its store are doing: totals over all metrics.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -402,6 +414,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.CloseRound,
                     request_deserializer=hubbub_dot_v1_dot_estimate__pb2.CloseRoundRequest.FromString,
                     response_serializer=hubbub_dot_v1_dot_estimate__pb2.CloseRoundResponse.SerializeToString,
+            ),
+            'GetStatus': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetStatus,
+                    request_deserializer=hubbub_dot_v1_dot_estimate__pb2.GetStatusRequest.FromString,
+                    response_serializer=hubbub_dot_v1_dot_estimate__pb2.GetStatusResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -431,6 +448,33 @@ class AdminService(object):
             '/hubbub.v1.AdminService/CloseRound',
             hubbub_dot_v1_dot_estimate__pb2.CloseRoundRequest.SerializeToString,
             hubbub_dot_v1_dot_estimate__pb2.CloseRoundResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetStatus(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hubbub.v1.AdminService/GetStatus',
+            hubbub_dot_v1_dot_estimate__pb2.GetStatusRequest.SerializeToString,
+            hubbub_dot_v1_dot_estimate__pb2.GetStatusResponse.FromString,
             options,
             channel_credentials,
             insecure,

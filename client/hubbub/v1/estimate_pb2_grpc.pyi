@@ -136,12 +136,16 @@ class AdminServiceStub:
     def __new__(cls, channel: _aio.Channel) -> AdminServiceAsyncStub: ...
     CloseRound: _grpc.UnaryUnaryMultiCallable[_estimate_pb2.CloseRoundRequest, _estimate_pb2.CloseRoundResponse]
     """Take no more reports for a round, and publish what it holds."""
+    GetStatus: _grpc.UnaryUnaryMultiCallable[_estimate_pb2.GetStatusRequest, _estimate_pb2.GetStatusResponse]
+    """How the process and its store are doing: totals over all metrics."""
 
 @_typing.type_check_only
 class AdminServiceAsyncStub(AdminServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     CloseRound: _aio.UnaryUnaryMultiCallable[_estimate_pb2.CloseRoundRequest, _estimate_pb2.CloseRoundResponse]  # type: ignore[assignment]
     """Take no more reports for a round, and publish what it holds."""
+    GetStatus: _aio.UnaryUnaryMultiCallable[_estimate_pb2.GetStatusRequest, _estimate_pb2.GetStatusResponse]  # type: ignore[assignment]
+    """How the process and its store are doing: totals over all metrics."""
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -151,5 +155,13 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_estimate_pb2.CloseRoundResponse, _abc.Awaitable[_estimate_pb2.CloseRoundResponse]]:
         """Take no more reports for a round, and publish what it holds."""
+
+    @_abc_1.abstractmethod
+    def GetStatus(
+        self,
+        request: _estimate_pb2.GetStatusRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_estimate_pb2.GetStatusResponse, _abc.Awaitable[_estimate_pb2.GetStatusResponse]]:
+        """How the process and its store are doing: totals over all metrics."""
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

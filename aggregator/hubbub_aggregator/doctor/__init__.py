@@ -1,0 +1,1 @@
+"""What `hubbub doctor` looks at, one file for each; nothing here changes anything."""

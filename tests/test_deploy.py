@@ -1,0 +1,89 @@
+"""deploy/: linted as far as that goes without a container daemon, and true of the code."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hubbub_aggregator.app import COMMANDS
+from hubbub_aggregator.process import GRACE
+from hubbub_aggregator.settings import PREFIX, Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+DEPLOY = ROOT / "deploy"
+CONTAINERFILE = (DEPLOY / "Containerfile").read_text()
+COMPOSE = (DEPLOY / "compose.yaml").read_text()
+UNIT = (DEPLOY / "hubbub.service").read_text()
+BIN = Path(sys.executable).parent
+
+
+def run(*command: object) -> str:
+    """What it says; its failure is the test's."""
+    ran = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_the_containerfile_is_linted() -> None:
+    run(BIN / "hadolint", DEPLOY / "Containerfile")
+
+
+def test_the_compose_file_fits_its_schema() -> None:
+    schema = ("--builtin-schema", "vendor.compose-spec")
+    run(BIN / "check-jsonschema", *schema, DEPLOY / "compose.yaml")
+
+
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("no systemd-analyze here")
+    # It wants to see the program, which is installed elsewhere here.
+    unit = tmp_path / "hubbub.service"
+    unit.write_text(UNIT.replace("/opt/hubbub/bin/hubbub", str(BIN / "hubbub")))
+    run("systemd-analyze", "verify", unit)
+
+
+def test_whatever_is_copied_is_there_and_sent_to_the_build() -> None:
+    copied = [
+        name
+        for line in re.findall(r"^COPY (?!--)(.+)$", CONTAINERFILE, re.MULTILINE)
+        for name in line.split()[:-1]
+    ]
+    sent = (DEPLOY / "Containerfile.dockerignore").read_text().splitlines()
+    for name in copied:
+        assert (ROOT / name).exists()
+        assert f"!{name}" in sent
+    assert {line[1:] for line in sent if line.startswith("!")} == set(copied)
+
+
+@pytest.mark.parametrize("text", [CONTAINERFILE, COMPOSE, UNIT], ids=["image", "compose", "unit"])
+def test_settings_in_the_environment_are_known(text: str) -> None:
+    for name in re.findall(rf"\b{PREFIX}([A-Z_]+)=", text):
+        assert name.lower() in Settings.model_fields
+
+
+def test_the_commands_are_known() -> None:
+    given = re.findall(r"^(?:HEALTHCHECK .* )?CMD (\[.*\])$", CONTAINERFILE, re.MULTILINE)
+    words = [json.loads(command) for command in given]
+    for command in [w[1:] if w[0] == "hubbub" else w for w in words]:
+        assert command[0] in COMMANDS
+    assert len(words) >= 2
+
+
+def test_nothing_runs_as_root() -> None:
+    for stage in CONTAINERFILE.split("\nFROM ")[1:]:
+        if "ENTRYPOINT" in stage:
+            assert stage.startswith("base AS ")
+    base = CONTAINERFILE.split(" AS base\n")[1].split("\nFROM ")[0]
+    assert base.rstrip().endswith("USER 10001:10001")
+
+
+def test_there_is_time_to_stop() -> None:
+    """Longer than the lame duck's time and the grace for calls in hand, both by default."""
+    needed = Settings.model_fields["lame_duck"].default + GRACE
+    for text in (COMPOSE, UNIT):
+        (found,) = re.findall(r"(?:stop_grace_period: |TimeoutStopSec=)(\d+)", text)
+        assert int(found) > needed

@@ -75,7 +75,7 @@ class TestSessions:
             "synchronous_commit": "off",
             "lock_timeout": "0",
             "idle_in_transaction_session_timeout": "0",
-            "statement_timeout": "1ms",
+            "statement_timeout": "9s",
             "default_transaction_isolation": "serializable",
         }.items():
             change = f"ALTER DATABASE {name_of(database)} SET {setting} = '{value}'"

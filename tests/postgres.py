@@ -39,6 +39,12 @@ class Server:
         self._binaries = binaries
         # Not pytest's folder: a socket's path has at most 107 bytes.
         self._folder = Path(tempfile.mkdtemp(prefix="hubbub-pg-"))
+        # Waits for the end of this process, or for a word from it.
+        self._broom = subprocess.Popen(
+            ["sh", "-c", 'cat; until rm -rf "$1"; do sleep 0.1; done', "sh", str(self._folder)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
         self._process: subprocess.Popen[bytes] | None = None
         # PostgreSQL refuses to run as root.
         self._user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
@@ -59,7 +65,7 @@ class Server:
             # Without a last word to a disk that is deleted next.
             self.stop(signal.SIGQUIT)
         finally:
-            shutil.rmtree(self._folder)
+            self._broom.communicate(timeout=_PATIENCE)
 
     def start(self, **settings: str) -> None:
         """Start it, with settings such as fsync="off", and return when it answers."""

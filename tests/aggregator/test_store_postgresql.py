@@ -1,11 +1,13 @@
 """The store in PostgreSQL: what its sessions insist on, and servers that go and come back."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,9 +26,11 @@ from hubbub_aggregator.store import (
     contracts,
     postgresql,
 )
+from hubbub_aggregator.store.location import shown
 from tests import postgres
 from tests.aggregator.stores import NOW, STEP, batch, fresh, n_published, open_store, run
 from tests.bundles import Operator, make_bundle, make_metric
+from tests.processes import ServeFailed, ServeProcess
 
 
 @pytest.fixture
@@ -72,7 +76,7 @@ class TestSessions:
             "synchronous_commit": "off",
             "lock_timeout": "0",
             "idle_in_transaction_session_timeout": "0",
-            "statement_timeout": "1ms",
+            "statement_timeout": "9s",
             "default_transaction_isolation": "serializable",
         }.items():
             change = f"ALTER DATABASE {name_of(database)} SET {setting} = '{value}'"
@@ -123,6 +127,9 @@ class TestSessions:
             store.open_rounds()
         assert secret not in store.location + str(raised.value) + repr(store._engine) + caplog.text
         store.close()
+
+    def test_of_several_hosts_take_the_one_that_is_there(self, database: str) -> None:
+        open_store(database.replace("host=", "host=/nonexistent,")).close()
 
 
 def _quoted(database: str) -> str:
@@ -326,6 +333,35 @@ def _wait_for_a_lock(store: Store) -> None:
     while run(store, waiting) == [(0,)]:
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_a_database_as_the_documentation_makes_it(server: postgres.Server) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```sql\n(.*?)^```", document, re.MULTILINE | re.DOTALL)
+    try:
+        for statement in block.strip().splitlines():
+            server.execute("postgres", statement)
+        open_store(server.url("hubbub", user="hubbub")).close()
+    finally:
+        server.execute("postgres", "DROP DATABASE IF EXISTS hubbub")
+        server.execute("postgres", "DROP ROLE IF EXISTS hubbub")
+
+
+def test_is_served_from(
+    server: postgres.Server, database: str, operator: Operator, tmp_path: Path
+) -> None:
+    secret = "s3cr3t"  # noqa: S105
+    bundle = tmp_path / "metrics.hubbub"
+    bundle.write_bytes(make_bundle(operator, make_metric()).signed)
+    location = database.replace("postgres@", f"postgres:{secret}@")
+    for _ in range(2):
+        with ServeProcess(operator, bundle, location) as serve:
+            assert serve.terminate() == 0
+        assert f"store    {shown(make_url(database))}" in serve.lines
+        assert secret not in "\n".join(serve.lines)
+    with server.stopped(), pytest.raises(ServeFailed, match="is the server up") as failed:
+        ServeProcess(operator, bundle, location)
+    assert secret not in str(failed.value)
 
 
 def test_more_readers_than_connections(store: Store, digest: bytes) -> None:

@@ -39,14 +39,19 @@ class _Standing:
         return self.closed_at is not None
 
 
+def _nothing() -> None:
+    """Nothing was counted."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Counted:
     """What a transaction does with a batch."""
 
-    new: NDArray[np.bool_]
+    new: NDArray[np.bool_] | None
+    """Which reports are counted; None: the round is closed."""
     published: bool = False
-    when_durable: Callable[[], None] | None = None
-    """To be called then, if anything was counted."""
+    when_durable: Callable[[], None] = _nothing
+    """To be called then."""
 
 
 class Counting:
@@ -75,15 +80,20 @@ class Counting:
         """See Store.commit."""
         if len({(batch.digest, batch.round) for batch in batches}) < len(batches):
             raise ValueError("two batches of one round")
+        counted: dict[int, _Counted] = {}
         with self._lock:
             with self._begin() as cursor:
-                counted = [self._count(cursor, batch, now) for batch in batches]
-            for one in counted:
-                if one is not None and one.when_durable is not None:
-                    one.when_durable()
+                # Rounds are locked in one order by everybody, so that no two wait for each other.
+                order = sorted(
+                    range(len(batches)), key=lambda i: (batches[i].digest, batches[i].round)
+                )
+                for place in order:
+                    counted[place] = self._count(cursor, batches[place], now)
+            for one in counted.values():
+                one.when_durable()
         return Committed(
-            [None if one is None else one.new for one in counted],
-            any(one is not None and one.published for one in counted),
+            [counted[place].new for place in range(len(batches))],
+            any(one.published for one in counted.values()),
         )
 
     def close_round(self, digest: bytes, number: int, now: float) -> Closed:
@@ -120,13 +130,13 @@ class Counting:
             for closed in self._ids.keys() - open_rounds:
                 del self._ids[closed]
 
-    def _count(self, cursor: Cursor, batch: Batch, now: float) -> _Counted | None:
-        """Count a batch, as part of a transaction; None: its round is closed."""
+    def _count(self, cursor: Cursor, batch: Batch, now: float) -> _Counted:
+        """Count a batch, as part of a transaction."""
         standing = self._standing(cursor, batch.digest, batch.round)
         round_id = standing.round_id
         if standing.closed:
             self._ids.pop(round_id, None)
-            return None
+            return _Counted(None)
         ids = self._known(cursor, standing)
         new = ids.known.new(batch.ids)
         n = int(np.count_nonzero(new))

@@ -46,7 +46,7 @@ def _pack(packed: sa.Table) -> None:
 
 
 def _row(round_id: int, ids: list[bytes]) -> dict[str, Any]:
-    if any(len(report_id) != _ID_BYTES for report_id in ids):
+    if set(map(len, ids)) != {_ID_BYTES}:
         raise ValueError(f"a report's id is not of {_ID_BYTES} bytes")
     # Writers are random numbers; nobody knows any more who counted these.
     return {"round_id": round_id, "writer": 0, "ids": b"".join(ids)}

@@ -1,0 +1,179 @@
+# ruff: noqa: S311  chance decides when to kill, not what is secret
+"""Several aggregators, one database, and whatever may happen to any of them: each report once."""
+
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from hubbub.bundle import Bundle
+from tests import postgres
+from tests.bundles import Operator
+from tests.chaos import Fate, Proxy
+from tests.crowds import Batch, Crowd, all_batches, assert_each_once, bundle_of
+from tests.processes import ServeProcess
+
+Strike = Callable[[random.Random], None]
+
+
+class Replicas:
+    """Aggregators that share a store, each at an address of its own."""
+
+    def __init__(self, operator: Operator, bundle: Path, store: str, count: int) -> None:
+        self._operator = operator
+        self._bundle = bundle
+        self._store = store
+        self.running = [self._start("127.0.0.1:0") for _ in range(count)]
+        self.addresses = [one.public for one in self.running]
+
+    def _start(self, listen: str) -> ServeProcess:
+        return ServeProcess(self._operator, self._bundle, self._store, listen=listen)
+
+    def kill_one(self, chance: random.Random) -> None:
+        """Kill any of them, and start it again."""
+        place = chance.randrange(len(self.running))
+        self.running[place].kill()
+        self.running[place].__exit__()
+        self.running[place] = self._start(self.addresses[place])
+
+    def close(self) -> None:
+        for one in self.running:
+            one.__exit__()
+
+
+@pytest.fixture(scope="module")
+def bundle(operator: Operator) -> Bundle:
+    return bundle_of(operator, 25)
+
+
+@pytest.fixture
+def bundle_path(bundle: Bundle, tmp_path: Path) -> Path:
+    path = tmp_path / "metrics.hubbub"
+    path.write_bytes(bundle.signed)
+    return path
+
+
+@contextmanager
+def replicas(operator: Operator, bundle: Path, store: str, count: int) -> Iterator[Replicas]:
+    with ExitStack() as stack:
+        made = Replicas(operator, bundle, store, count)
+        stack.callback(made.close)
+        yield made
+
+
+def strike_and_count(
+    operator: Operator,
+    batches: Sequence[Batch],
+    them: Replicas,
+    strike: Strike,
+    *,
+    times: int,
+    addresses: Sequence[str] | None = None,
+) -> None:
+    """Strike so many times while a crowd sends; then every bucket is 0 or 1, and 1 where said."""
+    chance = random.Random(3)
+    crowd = Crowd(operator, batches, addresses or them.addresses, give_up=0.01, send_twice=0.05)
+    threads = crowd.start(senders=4)
+    try:
+        for number in range(times):
+            crowd.wait_for((number + chance.random()) / (times + 4))
+            threads[0].join(chance.uniform(0.0, 0.02))
+            strike(chance)
+        for thread in threads:
+            thread.join(240)
+        assert not any(thread.is_alive() for thread in threads)
+    finally:
+        crowd.stop.set()
+    assert sum(batch.acknowledged for batch in batches) > 0.8 * len(batches)
+    assert_each_once(them.running[0], batches)
+
+
+def metrics(count: int) -> list[str]:
+    return [f"m{number}" for number in range(count)]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_killed_five_times(
+    operator: Operator, bundle: Bundle, bundle_path: Path, database: str, count: int
+) -> None:
+    with replicas(operator, bundle_path, database, count) as them:
+        strike_and_count(operator, all_batches(bundle, metrics(2)), them, them.kill_one, times=5)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("count", [1, 3])
+def test_replicas_killed_fifty_times(
+    operator: Operator, bundle: Bundle, bundle_path: Path, database: str, count: int
+) -> None:
+    with replicas(operator, bundle_path, database, count) as them:
+        strike_and_count(operator, all_batches(bundle, metrics(25)), them, them.kill_one, times=50)
+
+
+def kill(server: postgres.Server) -> Strike:
+    """Without a word, as the system does that has no memory left."""
+
+    def strike(_: random.Random) -> None:
+        server.stop(signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return server.start()
+            except AssertionError:
+                # Its other processes end when they notice, and before that there is no other.
+                if time.monotonic() > deadline:
+                    raise
+
+    return strike
+
+
+def test_the_database_is_killed_three_times(
+    operator: Operator, bundle: Bundle, bundle_path: Path, server: postgres.Server, database: str
+) -> None:
+    with replicas(operator, bundle_path, database, 2) as them:
+        strike_and_count(operator, all_batches(bundle, metrics(2)), them, kill(server), times=3)
+
+
+@pytest.mark.soak
+def test_replicas_whose_database_is_killed_fifty_times(
+    operator: Operator, bundle: Bundle, bundle_path: Path, server: postgres.Server, database: str
+) -> None:
+    with replicas(operator, bundle_path, database, 3) as them:
+        strike_and_count(operator, all_batches(bundle, metrics(25)), them, kill(server), times=50)
+
+
+def through_chaos(
+    operator: Operator, them: Replicas, batches: Sequence[Batch], silence: float
+) -> None:
+    with ExitStack() as stack:
+        proxies = [
+            stack.enter_context(Proxy(address, random.Random(address), silence=silence))
+            for address in them.addresses
+        ]
+
+        def calm_in_the_end(_: random.Random) -> None:
+            for proxy in proxies:
+                proxy.calm = True
+
+        addresses = [proxy.address for proxy in proxies]
+        strike_and_count(operator, batches, them, calm_in_the_end, times=1, addresses=addresses)
+        for proxy in proxies:
+            assert set(proxy.fates) == set(Fate)
+
+
+def test_a_bad_network_loses_and_doubles_nothing(
+    operator: Operator, bundle: Bundle, bundle_path: Path, tmp_path: Path
+) -> None:
+    with replicas(operator, bundle_path, str(tmp_path / "s"), 1) as them:
+        through_chaos(operator, them, all_batches(bundle, metrics(1)), silence=2)
+
+
+@pytest.mark.soak
+def test_replicas_behind_a_bad_network(
+    operator: Operator, bundle: Bundle, bundle_path: Path, database: str
+) -> None:
+    with replicas(operator, bundle_path, database, 3) as them:
+        through_chaos(operator, them, all_batches(bundle, metrics(25)), silence=60)

@@ -48,6 +48,9 @@ def test_nested_names_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> Non
         ('listen = "127.0.0.1:99999"', "setting 'listen': a port is 0 to 65535, not 99999"),
         ('private_listen = "[::1]:65536"', "setting 'private_listen': a port is 0 to 65535"),
         ("threads = ", "is not TOML"),
+        # The rest was found by fuzzing: tomllib lets through what Python raises.
+        (f"threads = {'9' * 5_000}", "has a number with too many digits"),
+        (f"threads = {'[' * 5_000}", "is nested too deeply"),
     ],
 )
 def test_a_bad_file_is_named(tmp_path: Path, text: str, sentence: str) -> None:
@@ -67,3 +70,13 @@ def test_a_bad_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: str)
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot read"):
         load_settings({}, tmp_path / "missing.toml")
+
+
+@pytest.mark.parametrize("text", ["x", '{"step', f'{{"step": {"9" * 5_000}}}', "[" * 100_000])
+def test_a_table_in_the_environment_that_is_no_json(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """Found by fuzzing: what reads the environment has errors of its own."""
+    monkeypatch.setenv("HUBBUB_PUBLISH", text)
+    with pytest.raises(SettingsError, match="HUBBUB_PUBLISH in the environment is not JSON"):
+        load_settings({}, None)

@@ -251,7 +251,11 @@ def _first_fault(table: dict[str, Any], error: ValidationError) -> str:
 
 def _shown(value: object) -> str:
     """A value as TOML has it, or nearly, and not much of it."""
-    return json.dumps(value, ensure_ascii=False, default=str)[:_SHOWN]
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)[:_SHOWN]
+    except (RecursionError, ValueError):
+        # Tables in tables by a key with very many dots; a hexadecimal number of any length.
+        return "what stands there"
 
 
 def _sentence(fault: ErrorDetails, model: type[_Strict]) -> str:

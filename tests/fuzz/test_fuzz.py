@@ -118,9 +118,11 @@ def _log(name: str, runs: int, corpus: Path, tmp_path: Path) -> str:
     seed = int.from_bytes(os.urandom(3), "big") + 1
     options = [f"-runs={runs}", f"-seed={seed}", f"-rss_limit_mb={MOST_MB}", "-timeout=60"]
     options += ["-print_final_stats=1", f"-artifact_prefix={tmp_path}/", str(corpus)]
+    command = [sys.executable, "-m", "tests.fuzz.run", name, *options]
     with tempfile.TemporaryDirectory(dir=scratch.memory()) as folder:
         process = subprocess.run(
-            [sys.executable, "-m", "tests.fuzz.run", name, *options],
+            # A process' peak begins with that of the one that starts it: a shell's is small.
+            ["sh", "-c", '"$@"; exit $?', "sh", *command],
             cwd=ROOT,
             env={**os.environ, "TMPDIR": folder},
             capture_output=True,

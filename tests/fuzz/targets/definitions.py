@@ -4,7 +4,6 @@ from hubbub_aggregator.definitions import DefinitionError, read_definitions
 from tests.fuzz import scratch
 from tests.fuzz.chance import Chance
 
-# tomllib takes memory by the square of how many parts a dotted key has.
 LONGEST = 8_192
 _TOKENS = (
     *(

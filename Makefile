@@ -59,7 +59,7 @@ constraints: $(READY)
 	$(BIN)/python -m pip install --quiet uv
 	{ echo "# Every version that \`make\` installs, for Python 3.11 and later. Made by \`make constraints\`."; \
 	  $(BIN)/uv pip compile --quiet --no-annotate --no-header --universal --python-version 3.11 \
-	    --extra all --group dev pyproject.toml; } > constraints.txt.new
+	    --extra all --group dev --group fuzz pyproject.toml; } > constraints.txt.new
 	mv constraints.txt.new constraints.txt
 
 clean:
@@ -70,6 +70,8 @@ $(READY): pyproject.toml constraints.txt
 	@echo "installing Hubbub and what it needs into $(VENV)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[all]' --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --only-binary :all: --group fuzz \
+	  || echo "no atheris for this system: the fuzzing will skip"
 	touch $@
 
 $(PROTOS)/.ready: pyproject.toml

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, Self
@@ -75,6 +75,8 @@ class Server:
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
+                    # In this order: who changes users loses what it is bound to.
+                    *self._as_user,
                     *bound,
                     *(str(self._binaries / "postgres"), "-D", self._data),
                     *("-k", str(self._folder), "--listen_addresses=", "--shared_buffers=32MB"),
@@ -82,7 +84,7 @@ class Server:
                 ],
                 stdout=log,
                 stderr=log,
-                **self._as_user(),
+                cwd="/",
             )
         deadline = time.monotonic() + _PATIENCE
         while True:
@@ -160,21 +162,22 @@ class Server:
 
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(
-            [str(self._binaries / program), *arguments],
+            [*self._as_user, str(self._binaries / program), *arguments],
             check=True,
             capture_output=True,
-            **self._as_user(),
+            cwd="/",
         )
 
-    def _as_user(self) -> Mapping[str, Any]:
-        as_user: dict[str, Any] = {"cwd": "/"}
-        if self._user is not None:
-            as_user |= {
-                "user": self._user.pw_uid,
-                "group": self._user.pw_gid,
-                "extra_groups": [],
-            }
-        return as_user
+    @property
+    def _as_user(self) -> list[str]:
+        """What goes before a command. Not arguments of Popen: with those the child would run what
+        gRPC does at a fork, and may die of it."""
+        if self._user is None:
+            return []
+        return [
+            *("setpriv", f"--reuid={self._user.pw_uid}", f"--regid={self._user.pw_gid}"),
+            "--clear-groups",
+        ]
 
 
 class Servers:

@@ -245,13 +245,24 @@ def _first_fault(table: dict[str, Any], error: ValidationError) -> str:
         if location[:1] == ["schedule"] and len(location) > 1:
             # The form of a schedule is in the location, but not in the file.
             model = _SCHEDULE_FORMS.get(str(location.pop(1)), model)
-    where += [f"number {part + 1}" if isinstance(part, int) else part for part in location]
+    where += [
+        f"number {part + 1}" if isinstance(part, int) else _printable(part) for part in location
+    ]
     return ": ".join([*where, _sentence(fault, model)])
 
 
 def _shown(value: object) -> str:
     """A value as TOML has it, or nearly, and not much of it."""
-    return json.dumps(value, ensure_ascii=False, default=str)[:_SHOWN]
+    try:
+        return _printable(json.dumps(value, ensure_ascii=False, default=str)[:_SHOWN])
+    except (RecursionError, ValueError):
+        # Tables in tables by a key with very many dots; a hexadecimal number of any length.
+        return "what stands there"
+
+
+def _printable(text: str) -> str:
+    """The text, or what is written for one that would steer a terminal."""
+    return text if text.isprintable() else ascii(text)
 
 
 def _sentence(fault: ErrorDetails, model: type[_Strict]) -> str:

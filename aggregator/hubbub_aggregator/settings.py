@@ -14,6 +14,7 @@ from pydantic_settings import (
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
+from pydantic_settings import SettingsError as UnreadableVariable
 
 from hubbub_aggregator.logs import LogFormat
 
@@ -109,15 +110,25 @@ def load_settings(flags: Mapping[str, Any], config: Path | None) -> Settings:
         return Merged(**flags)
     except ValidationError as error:
         raise SettingsError("; ".join(_sentence(dict(found)) for found in error.errors())) from None
+    except (UnreadableVariable, RecursionError):
+        # Of all settings, this alone is more than a word.
+        raise SettingsError(
+            f"{PREFIX}PUBLISH in the environment is not JSON; set {PREFIX}PUBLISH__STEP instead"
+        ) from None
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text())
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is not TOML: {error}") from None
+    except RecursionError:
+        raise SettingsError(f"{path} is nested too deeply") from None
+    except ValueError:
+        # Python's own, which tomllib lets through.
+        raise SettingsError(f"{path} has a number with too many digits") from None
 
 
 def _require_known_variables() -> None:

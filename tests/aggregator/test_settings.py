@@ -63,6 +63,9 @@ def test_nested_names_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> Non
         ("lame_duck = -1", "setting 'lame_duck'"),
         ('log_format = "xml"', "setting 'log_format'"),
         ("threads = ", "is not TOML"),
+        # The rest was found by fuzzing: tomllib lets through what Python raises.
+        (f"threads = {'9' * 5_000}", "has a number with too many digits"),
+        (f"threads = {'[' * 5_000}", "is nested too deeply"),
     ],
 )
 def test_a_bad_file_is_named(tmp_path: Path, text: str, sentence: str) -> None:
@@ -95,3 +98,13 @@ def test_a_missing_file(tmp_path: Path) -> None:
 )
 def test_a_metrics_port_alone_is_on_loopback(given: object, address: str) -> None:
     assert load_settings({"metrics_listen": given}, None).metrics_listen == address
+
+
+@pytest.mark.parametrize("text", ["x", '{"step', f'{{"step": {"9" * 5_000}}}', "[" * 100_000])
+def test_a_table_in_the_environment_that_is_no_json(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """Found by fuzzing: what reads the environment has errors of its own."""
+    monkeypatch.setenv("HUBBUB_PUBLISH", text)
+    with pytest.raises(SettingsError, match="HUBBUB_PUBLISH in the environment is not JSON"):
+        load_settings({}, None)

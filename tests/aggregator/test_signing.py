@@ -435,6 +435,28 @@ def test_an_epsilon_beyond_all_bounds_is_refused(
         signed(operator, tmp_path, METRIC.replace('"1"', written))
 
 
+@pytest.mark.parametrize(
+    "written",
+    [f"name.{'a.' * 3_000}a = 1", f"name = 0x{'f' * 5_000}", f"retain = 0x{'f' * 5_000}"],
+    ids=lambda text: text[:20],
+)
+def test_a_value_that_cannot_be_shown_is_refused(tmp_path: Path, written: str) -> None:
+    """Found by fuzzing: to show what is wrong raised something else."""
+    path = tmp_path / "metrics.toml"
+    path.write_text(f"[[metric]]\n{written}\n")
+    with pytest.raises(DefinitionError, match=r"must be (text|true or false)|is missing"):
+        read_definitions(path)
+
+
+@pytest.mark.parametrize("written", ['"\\u001b[2J" = 1', 'mechanism = 1\nretain = "\\u202e"'])
+def test_a_refusal_does_not_steer_the_terminal(tmp_path: Path, written: str) -> None:
+    path = tmp_path / "metrics.toml"
+    path.write_text(f"{METRIC}{written}\n")
+    with pytest.raises(DefinitionError) as raised:
+        read_definitions(path)
+    assert str(raised.value).isprintable()
+
+
 def test_two_metrics_of_one_name_are_refused(operator: Operator, tmp_path: Path) -> None:
     with pytest.raises(InvalidContract, match="twice"):
         signed(operator, tmp_path, METRIC * 2)

@@ -15,10 +15,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import device, timing
+from benchmarks import device, ingest, timing
 from hubbub.mechanisms import MEMOISED, RandomisedResponse
 from hubbub.upload import BURST
-from tests.bundles import Operator
+from tests.bundles import Operator, make_bundle, make_metric
 
 ROOT = Path(__file__).parents[1]
 DRAWS = 6_000
@@ -149,3 +149,21 @@ def test_a_peer_is_shown_with_its_ratio(
     ratios = [float(line.partition("Hubbub's is")[2].split()[0]) for line in lines]
     assert len(ratios) == 3
     assert max(ratios) < 1
+
+
+def test_ingest_measures_both_servers(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    operator = Operator.create(tmp_path / "keys")
+    bundle = make_bundle(
+        operator, make_metric("few", values=ingest.FEW, mechanism="randomised-response")
+    )
+    (tmp_path / "bundle").write_bytes(bundle.signed)
+    for name, few in {"TURNS": 1, "SINGLES": 40, "AT_ONCE": 16}.items():
+        monkeypatch.setattr(ingest, name, few)
+    ca = (operator.folder / "ca.crt").read_bytes()
+    ingest.show_singles(operator, bundle, ca, tmp_path)
+    shown = capsys.readouterr().out
+    assert shown.count("limit: an empty gRPC server") == 2

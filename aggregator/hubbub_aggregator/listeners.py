@@ -21,7 +21,7 @@ _COMMON_OPTIONS: Final = (
     # Identity alone: a small compressed request must not unfold into a large one.
     ("grpc.compression_enabled_algorithms_bitset", 1),
 )
-_PUBLIC_OPTIONS: Final = (
+PUBLIC_OPTIONS: Final = (
     *_COMMON_OPTIONS,
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES + _FRAMING_BYTES),
     ("grpc.max_concurrent_streams", 100),
@@ -83,7 +83,7 @@ class Listeners:
 
         Without credentials a listener speaks plaintext. `threads` work on public calls.
         """
-        public_server = _server(threads, _PUBLIC_OPTIONS)
+        public_server = _server(threads, PUBLIC_OPTIONS)
         private_server = _server(PRIVATE_THREADS, _PRIVATE_OPTIONS)
         return cls(
             public_server,

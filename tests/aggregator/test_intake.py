@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,7 @@ class Setting:
     """An intake with everything behind it, and requests to hand in."""
 
     def __init__(
-        self, operator: Operator, path: Path, *, retain: bool = False, **limits: int
+        self, operator: Operator, path: Path, *, retain: bool = False, **options: Any
     ) -> None:
         metric = make_metric(
             "daily",
@@ -69,7 +70,7 @@ class Setting:
             self.committer,
             counters=self.counters,
             clock=self.clock,
-            **limits,
+            **options,
         )
 
     def request(
@@ -96,6 +97,13 @@ class Setting:
 @pytest.fixture
 def setting(operator: Operator, tmp_path: Path) -> Iterator[Setting]:
     with closing(Setting(operator, tmp_path)) as setting:
+        yield setting
+
+
+@pytest.fixture
+def importing(operator: Operator, tmp_path: Path) -> Iterator[Setting]:
+    """One that takes plain reports."""
+    with closing(Setting(operator, tmp_path, take_plain=True)) as setting:
         yield setting
 
 
@@ -277,3 +285,49 @@ class TestRetention:
         setting.intake.submit(make_request(setting.bundle, "daily", reports_of(setting, 10)))
         with pytest.raises(StoreDamaged, match="of 0 reports, where a snapshot says 10"):
             list(setting.store.retained(setting.metric.digest, 0, 10, 1))
+
+
+def plain(setting: Setting, ids: bytes, payloads: bytes) -> report_pb2.SubmitReportsRequest:
+    return report_pb2.SubmitReportsRequest(digest=setting.metric.digest, ids=ids, payloads=payloads)
+
+
+class TestPlainReports:
+    def test_are_refused_unless_the_operator_takes_them(self, setting: Setting) -> None:
+        assert setting.refusal(plain(setting, bytes(16), b"\1")) == "PLAIN_NOT_TAKEN"
+        assert setting.refusal(plain(setting, b"", b"\1")) == "PLAIN_NOT_TAKEN"
+
+    def test_are_counted_like_any_other_and_marked(self, importing: Setting) -> None:
+        ids = os.urandom(16 * 20)
+        statuses = importing.intake.submit(plain(importing, ids, b"\1\2" * 10))
+        assert statuses == bytes([COUNTED]) * 20
+        # The same ids, sealed: they are known. And others.
+        known = [ids[at : at + 16] for at in range(0, 80, 16)]
+        sealed = importing.request(ids=[*known, *(os.urandom(16) for _ in range(3))])
+        assert importing.intake.submit(sealed) == bytes([2] * 5 + [COUNTED] * 3)
+        published = importing.store.published(importing.metric.digest, 0)
+        assert published is not None
+        assert published.snapshot is not None
+        assert (published.snapshot.tally.n, published.snapshot.tally.plain) == (23, 20)
+
+    def test_one_that_no_device_can_make_is_told(self, importing: Setting) -> None:
+        # Four values: the upper four bits are spare.
+        statuses = importing.intake.submit(plain(importing, os.urandom(48), b"\1\x10\2"))
+        assert statuses == bytes([COUNTED, 4, COUNTED])
+
+    @pytest.mark.parametrize(
+        ("ids", "payloads", "reason"),
+        [
+            (15, 1, "WRONG_LENGTH"),
+            (16, 0, "WRONG_LENGTH"),
+            (0, 1, "WRONG_LENGTH"),
+            (32, 1, "WRONG_LENGTH"),
+            (16 * 1_001, 1_001, "TOO_MANY_REPORTS"),
+        ],
+    )
+    def test_must_be_whole(self, importing: Setting, ids: int, payloads: int, reason: str) -> None:
+        assert importing.refusal(plain(importing, bytes(ids), bytes(payloads))) == reason
+
+    def test_are_not_sealed_as_well(self, importing: Setting) -> None:
+        request = plain(importing, bytes(16), b"\1")
+        request.MergeFrom(importing.request())
+        assert importing.refusal(request) == "WRONG_LENGTH"

@@ -151,8 +151,11 @@ def _refusal(request: report_pb2.SubmitReportsRequest) -> str | None:
         closes = opens + metrics.EVERY + metrics.GRACE
     if not opens - CLOCK_SKEW <= NOW < closes:
         return "ROUND_CLOSED" if closes <= NOW else "ROUND_NOT_OPEN"
-    if request.ids or request.payloads:
-        return _refusal_of_plain(metric, request)
+    plain = request.ids or request.payloads
+    return (_refusal_of_plain if plain else _refusal_of_sealed)(metric, request)
+
+
+def _refusal_of_sealed(metric: Metric, request: report_pb2.SubmitReportsRequest) -> str | None:
     key = _key(request)
     if key is None:
         return "UNKNOWN_KEY"

@@ -102,10 +102,6 @@ class Observations:
         """When reports were last made durable."""
         return self._last_commit
 
-    def opens(self) -> "_Opening":
-        """The body opens one request's reports."""
-        return _Opening(self)
-
     def waits(self) -> "_Waiting":
         """The body waits for one request's commit, which raises StoreError if it fails."""
         return _Waiting(self)
@@ -140,21 +136,7 @@ class Observations:
         return Rate((now - before) / seconds if seconds else 0.0, seconds)
 
 
-# Classes, not generators, which cost more: they are entered for every request.
-
-
-class _Opening:
-    __slots__ = ("_seen", "_started")
-
-    def __init__(self, seen: Observations) -> None:
-        self._seen = seen
-
-    def __enter__(self) -> None:
-        self._started = time.perf_counter()
-
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        if error is None:
-            self._seen.opening.add(time.perf_counter() - self._started)
+# A class, not a generator, which costs more: it is entered for every request.
 
 
 class _Waiting:

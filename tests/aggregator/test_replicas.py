@@ -105,11 +105,18 @@ def test_killed_five_times(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("count", [1, 3])
-def test_replicas_killed_fifty_times(
-    operator: Operator, bundle: Bundle, bundle_path: Path, database: str, count: int
+def test_one_aggregator_killed_fifty_times(
+    operator: Operator, bundle: Bundle, bundle_path: Path, location: str
 ) -> None:
-    with replicas(operator, bundle_path, database, count) as them:
+    with replicas(operator, bundle_path, location, 1) as them:
+        strike_and_count(operator, all_batches(bundle, metrics(25)), them, them.kill_one, times=50)
+
+
+@pytest.mark.soak
+def test_replicas_killed_fifty_times(
+    operator: Operator, bundle: Bundle, bundle_path: Path, database: str
+) -> None:
+    with replicas(operator, bundle_path, database, 3) as them:
         strike_and_count(operator, all_batches(bundle, metrics(25)), them, them.kill_one, times=50)
 
 

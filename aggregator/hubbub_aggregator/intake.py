@@ -23,6 +23,7 @@ from hubbub_aggregator.keys import OpeningKey
 from hubbub_aggregator.observations import Observations
 from hubbub_aggregator.opening import Opening
 from hubbub_aggregator.refusals import ReportsRefused
+from hubbub_aggregator.sealed import Sealed
 from hubbub_aggregator.store import StoreError
 from hubbub_aggregator.submission import NotOpened, Submission
 
@@ -145,10 +146,11 @@ class Intake:
         self, metric: CataloguedMetric, request: report_pb2.SubmitReportsRequest
     ) -> Statuses:
         key = self._known_key(request.key_id)
-        _require_whole(len(request.sealed), metric.report_size + overhead(key.suite))
+        size = metric.report_size + overhead(key.suite)
+        _require_whole(len(request.sealed), size)
         info = context(metric.digest, request.round, key.key_id)
-        submission = Submission(metric, request.round, sealed=request.sealed, key=key, info=info)
-        self._opening.open(submission)
+        submission = Submission(metric, request.round)
+        self._opening.open(submission, Sealed(key, info, request.sealed, size))
         return self._outcome(submission)
 
     def _plain(
@@ -174,7 +176,7 @@ class Intake:
         table = np.empty((n, metric.report_size), np.uint8)
         table[:, :REPORT_ID_BYTES] = np.frombuffer(ids, np.uint8).reshape(n, -1)
         table[:, REPORT_ID_BYTES:] = np.frombuffer(payloads, np.uint8).reshape(n, -1)
-        submission = Submission(metric, request.round, plain=table.tobytes())
+        submission = Submission(metric, request.round, table.tobytes())
         self._committer.commit([submission])
         return self._outcome(submission)
 

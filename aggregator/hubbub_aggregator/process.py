@@ -28,7 +28,7 @@ from hubbub_aggregator.keys import (
 )
 from hubbub_aggregator.listeners import AddressTaken, Listeners
 from hubbub_aggregator.logs import Speaker
-from hubbub_aggregator.opening import OpeningPool
+from hubbub_aggregator.opening_pool import OpeningPool
 from hubbub_aggregator.server import Aggregator
 from hubbub_aggregator.services.status import ListenerInfo
 from hubbub_aggregator.settings import Settings

@@ -21,7 +21,8 @@ from hubbub_aggregator.intake import Intake
 from hubbub_aggregator.keys import OpeningKey
 from hubbub_aggregator.listeners import Listeners
 from hubbub_aggregator.observations import Observations
-from hubbub_aggregator.opening import Opening, OpeningPool
+from hubbub_aggregator.opening import Opening
+from hubbub_aggregator.opening_pool import OpeningPool
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.services.admin import AdminService
 from hubbub_aggregator.services.catalog import CatalogService

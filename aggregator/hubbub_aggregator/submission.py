@@ -5,7 +5,7 @@ from typing import Final
 
 from hubbub.v1 import report_pb2
 from hubbub_aggregator.catalogue import CataloguedMetric
-from hubbub_aggregator.keys import OpeningKey
+from hubbub_aggregator.sealed import Opened
 from hubbub_aggregator.store import StoreError
 
 _NOT_OPENED: Final = report_pb2.REPORT_STATUS_NOT_OPENED
@@ -22,36 +22,18 @@ class Submission:
         "_opens",
         "_settled",
         "error",
-        "info",
-        "key",
         "metric",
         "n",
         "opened",
         "plain",
         "round",
-        "sealed",
         "statuses",
     )
 
-    def __init__(
-        self,
-        metric: CataloguedMetric,
-        number: int,
-        *,
-        sealed: bytes = b"",
-        key: OpeningKey | None = None,
-        info: bytes = b"",
-        plain: bytes = b"",
-    ) -> None:
-        """Either `sealed` reports to `key` and for `info`, or `plain` ones.
-
-        Plain are report id ‖ payload, back to back.
-        """
+    def __init__(self, metric: CataloguedMetric, number: int, plain: bytes = b"") -> None:
+        """Of `plain` reports, id ‖ payload back to back, or of those that `open` will tell."""
         self.metric = metric
         self.round = number
-        self.sealed = sealed
-        self.key = key
-        self.info = info
         self.plain = bool(plain)
         self.opened = plain
         """Report id ‖ payload of each that opens, back to back."""
@@ -66,7 +48,7 @@ class Submission:
         self._settled = threading.Lock()
         self._settled.acquire()
 
-    def open(self, opened: list[bytes | None]) -> None:
+    def open(self, opened: Opened) -> None:
         """Take over what became of the sealed reports; None: it does not open."""
         reports = [report for report in opened if report is not None]
         if len(reports) < len(opened):

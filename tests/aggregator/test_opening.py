@@ -11,11 +11,12 @@ import pytest
 from hubbub.bundle import Bundle
 from hubbub.limits import REPORT_ID_BYTES
 from hubbub.sealing import context
-from hubbub_aggregator import opening
-from hubbub_aggregator.catalogue import Catalogue
+from hubbub_aggregator.catalogue import Catalogue, CataloguedMetric
 from hubbub_aggregator.keys import load_opening_keys
 from hubbub_aggregator.observations import Histogram
-from hubbub_aggregator.opening import Opening, OpeningPool
+from hubbub_aggregator.opening import Opening
+from hubbub_aggregator.opening_pool import OpeningPool
+from hubbub_aggregator.sealed import Sealed
 from hubbub_aggregator.submission import NotOpened, Submission
 from tests.bundles import Operator, make_bundle, make_metric, make_request
 
@@ -31,18 +32,21 @@ def pool(operator: Operator) -> Iterator[OpeningPool]:
         yield pool
 
 
-def submission(operator: Operator, bundle: Bundle, reports: list[bytes]) -> Submission:
+def metric_of(bundle: Bundle) -> CataloguedMetric:
+    return Catalogue(bundle, bundle.metrics.values()).by_name["few"]
+
+
+def sealed(operator: Operator, bundle: Bundle, reports: list[bytes]) -> Sealed:
     """Reports (id ‖ payload), sealed; the third is altered."""
     parts = [(report[:REPORT_ID_BYTES], report[REPORT_ID_BYTES:]) for report in reports]
     request = make_request(bundle, "few", parts)
     size = len(request.sealed) // len(reports)
-    sealed = bytearray(request.sealed)
+    altered = bytearray(request.sealed)
     if len(reports) > 2:
-        sealed[3 * size - 1] ^= 1
+        altered[3 * size - 1] ^= 1
     key = load_opening_keys(operator.folder)[request.key_id]
-    metric = Catalogue(bundle, bundle.metrics.values()).by_name["few"]
-    info = context(metric.digest, 0, key.key_id)
-    return Submission(metric, 0, sealed=bytes(sealed), key=key, info=info)
+    info = context(metric_of(bundle).digest, 0, key.key_id)
+    return Sealed(key, info, bytes(altered), size)
 
 
 def some(n: int) -> list[bytes]:
@@ -60,8 +64,8 @@ def test_reports_are_opened_in_their_order(
 
     reports = some(n)
     with closing(Opening(commit, Histogram(), pool if with_pool else None)) as stage:
-        sent = submission(operator, bundle, reports)
-        stage.open(sent)
+        sent = Submission(metric_of(bundle), 0)
+        stage.open(sent, sealed(operator, bundle, reports))
         statuses = sent.wait()
     if n < 3:
         assert (sent.opened, statuses) == (b"".join(reports), bytes([1]) * n)
@@ -80,7 +84,7 @@ def test_a_process_that_is_killed_costs_no_report(operator: Operator, bundle: Bu
                     os.kill(child.pid, signal.SIGKILL)
             for _ in range(2):
                 reports = some(20)
-                opened = pool.open(submission(operator, bundle, reports))
+                opened = pool.open(sealed(operator, bundle, reports))
                 assert opened == [*reports[:2], None, *reports[3:]]
 
 
@@ -90,14 +94,14 @@ def test_a_fault_leaves_nobody_waiting(
     def broken(*_: object) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr(opening, "_opened", broken)
+    monkeypatch.setattr(Sealed, "open", broken)
     failed: list[Submission] = []
     with closing(Opening(failed.extend, Histogram())) as stage:
-        sent = submission(operator, bundle, some(1))
-        stage.open(sent)
+        sent = Submission(metric_of(bundle), 0)
+        stage.open(sent, sealed(operator, bundle, some(1)))
         with pytest.raises(NotOpened):
             sent.wait()
         # And the next is opened.
         monkeypatch.undo()
-        stage.open(submission(operator, bundle, some(1)))
+        stage.open(Submission(metric_of(bundle), 0), sealed(operator, bundle, some(1)))
     assert [one.n for one in failed] == [1]

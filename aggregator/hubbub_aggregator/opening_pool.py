@@ -5,7 +5,9 @@ sealing keys and nothing more: no store, no port, no counts.
 """
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -60,7 +62,16 @@ def _begin(keys: Path) -> None:
     global _loaded  # noqa: PLW0603
     # A terminal sends Ctrl-C to all of them: who started them ends them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_whoever_started_it, daemon=True).start()
     _loaded = load_opening_keys(keys)
+
+
+def _end_with_whoever_started_it() -> None:
+    # Killed, it would not tell; and the queue that work comes by stays open.
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _open(key_id: bytes, info: bytes, reports: bytes, size: int) -> Opened:

@@ -3,8 +3,12 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +109,32 @@ def test_a_fault_leaves_nobody_waiting(
         monkeypatch.undo()
         stage.open(Submission(metric_of(bundle), 0), sealed(operator, bundle, some(1)))
     assert [one.n for one in failed] == [1]
+
+
+_POOLED = """
+import multiprocessing, sys, time
+from pathlib import Path
+from hubbub_aggregator.opening_pool import OpeningPool
+
+if __name__ == "__main__":
+    pool = OpeningPool(Path(sys.argv[1]), 2)
+    print(*[child.pid for child in multiprocessing.active_children()], flush=True)
+    time.sleep(60)
+"""
+
+
+def test_they_end_when_whoever_started_them_is_killed(operator: Operator, tmp_path: Path) -> None:
+    program = tmp_path / "pooled.py"
+    program.write_text(_POOLED)
+    with subprocess.Popen(
+        [sys.executable, program, operator.folder], stdout=subprocess.PIPE, text=True
+    ) as pooled:
+        assert pooled.stdout is not None
+        children = [Path(f"/proc/{pid}") for pid in pooled.stdout.readline().split()]
+        assert children
+        assert all(child.exists() for child in children)
+        pooled.kill()
+    deadline = time.monotonic() + 30
+    while any(child.exists() for child in children) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(child.exists() for child in children)

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import Enum
 from typing import Self
@@ -32,7 +32,7 @@ class Proxy:
         """`silence`: seconds for which a connection that falls silent stays open."""
         host, _, port = to.rpartition(":")
         self._to = host, int(port)
-        self._chance = chance
+        self._next = _again_and_again(chance)
         self._silence = silence
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
@@ -55,7 +55,7 @@ class Proxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            fate = Fate.PASSES if self.calm else self._chance.choice(list(Fate))
+            fate = Fate.PASSES if self.calm else next(self._next)
             self.fates[fate] += 1
             try:
                 server = socket.create_connection(self._to)
@@ -63,6 +63,14 @@ class Proxy:
                 client.close()
                 continue
             _Connection(client, server, fate, self._silence, self._ended).start()
+
+
+def _again_and_again(chance: random.Random) -> Iterator[Fate]:
+    """Each fate as often as any other, in an order that changes."""
+    while True:
+        fates = list(Fate)
+        chance.shuffle(fates)
+        yield from fates
 
 
 class _Connection:

@@ -96,11 +96,10 @@ def metrics(count: int) -> list[str]:
     return [f"m{number}" for number in range(count)]
 
 
-@pytest.mark.parametrize("count", [1, 3])
 def test_killed_five_times(
-    operator: Operator, bundle: Bundle, bundle_path: Path, database: str, count: int
+    operator: Operator, bundle: Bundle, bundle_path: Path, database: str
 ) -> None:
-    with replicas(operator, bundle_path, database, count) as them:
+    with replicas(operator, bundle_path, database, 3) as them:
         strike_and_count(operator, all_batches(bundle, metrics(2)), them, them.kill_one, times=5)
 
 

@@ -72,8 +72,6 @@ class Committer:
             # A fault in one commit must not leave every later caller waiting for ever.
             _log.exception("a commit failed")
             _fail(group, StoreUnavailable(self._store.location, "a commit failed"))
-        else:
-            self._report_recovery()
 
     def _report_failure(self, sentence: str) -> None:
         # Once, not with every group: a log may be on the very disk that is full.
@@ -91,10 +89,18 @@ class Committer:
         for one in group:
             together.setdefault((one.metric.digest, one.round), []).append(one)
         tables = [_Table(members) for members in together.values()]
+        # Nonsense costs no flush of the disk, and leaves no round behind.
+        for table in tables:
+            if not table.n:
+                table.settle(np.zeros(0, np.bool_))
+        tables = [table for table in tables if table.n]
+        if not tables:
+            return
         batches = [table.batch() for table in tables]
         committed = self._store.commit(batches, now=self._clock())
         for table, new in zip(tables, committed.new, strict=True):
             table.settle(new)
+        self._report_recovery()
         if committed.published:
             self._announcements.announce()
 
@@ -110,6 +116,11 @@ class _Table:
         table = np.frombuffer(joined, np.uint8).reshape(-1, first.metric.report_size)
         self._canonical = first.metric.oracle.canonical(table[:, REPORT_ID_BYTES:])
         self._table = table if self._canonical.all() else table[self._canonical]
+
+    @property
+    def n(self) -> int:
+        """How many reports of it a device can have made."""
+        return len(self._table)
 
     def batch(self) -> Batch:
         """What is counted of it."""

@@ -46,8 +46,8 @@ class Opening:
             self._seen.add(time.perf_counter() - began)
             self._commit([submission])
         elif not self._groups.put((submission, sealed)):
-            # It is stopping: so is whoever commits, and says so.
-            self._commit([submission])
+            # It is stopping.
+            submission.fail(NotOpened())
 
     def close(self) -> None:
         """Open what waits, then stop."""

@@ -21,6 +21,7 @@ class Submission:
     __slots__ = (
         "_opens",
         "_settled",
+        "_told",
         "error",
         "metric",
         "n",
@@ -47,6 +48,7 @@ class Submission:
         # A lock, since an Event takes ten times as long.
         self._settled = threading.Lock()
         self._settled.acquire()
+        self._told = False
 
     def open(self, opened: Opened) -> None:
         """Take over what became of the sealed reports; None: it does not open."""
@@ -62,11 +64,16 @@ class Submission:
             left = iter(statuses)
             statuses = bytes(next(left) if opens else _NOT_OPENED for opens in self._opens)
         self.statuses = statuses
-        self._settled.release()
+        self._let_go()
 
     def fail(self, error: StoreError | NotOpened) -> None:
-        """Tell that nothing was counted, and let whoever waits go on."""
-        self.error = error
+        """Tell that nothing was counted, unless it is settled, and let whoever waits go on."""
+        if not self._told:
+            self.error = error
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._told = True
         self._settled.release()
 
     def wait(self) -> bytes | None:

@@ -27,6 +27,7 @@ from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.refusals import ReportsRefused
 from hubbub_aggregator.store import Batch, Committed, Store, StoreDamaged, StoreUnavailable
+from hubbub_aggregator.submission import Submission
 from tests.bundles import Operator, make_bundle, make_metric, make_request
 
 START = 1_000_000
@@ -285,6 +286,38 @@ class TestRetention:
         setting.intake.submit(make_request(setting.bundle, "daily", reports_of(setting, 10)))
         with pytest.raises(StoreDamaged, match="of 0 reports, where a snapshot says 10"):
             list(setting.store.retained(setting.metric.digest, 0, 10, 1))
+
+
+def test_nonsense_leaves_no_round_and_writes_nothing(
+    importing: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def written(*_: object, **__: object) -> Committed:
+        raise AssertionError("there is nothing to count")
+
+    monkeypatch.setattr(importing.store, "commit", written)
+    request = importing.request(3)
+    request.sealed = bytes(len(request.sealed))
+    assert importing.intake.submit(request) == bytes([3, 3, 3])
+    assert importing.intake.submit(plain(importing, bytes(16), b"\xff")) == bytes([4])
+    assert importing.store.published(importing.metric.digest, 0) is None
+
+
+def test_nonsense_beside_a_commit_that_fails_stops_nobody(
+    importing: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> Committed:
+        raise StoreUnavailable("here", "is full")
+
+    metric = Catalogue(importing.bundle, importing.bundle.metrics.values()).by_name["daily"]
+    nonsense, good = Submission(metric, 0), Submission(metric, 1, bytes(metric.report_size))
+    nonsense.open([None])
+    with monkeypatch.context() as patch:
+        patch.setattr(importing.store, "commit", full)
+        importing.committer.commit([nonsense, good])
+        assert nonsense.wait() == bytes([3])
+        with pytest.raises(StoreUnavailable):
+            good.wait()
+    assert importing.intake.submit(importing.request()) == bytes([COUNTED])
 
 
 def plain(setting: Setting, ids: bytes, payloads: bytes) -> report_pb2.SubmitReportsRequest:

@@ -111,6 +111,17 @@ def test_a_fault_leaves_nobody_waiting(
     assert [one.n for one in failed] == [1]
 
 
+def test_who_comes_when_it_has_stopped_is_told(operator: Operator, bundle: Bundle) -> None:
+    committed: list[Submission] = []
+    stage = Opening(committed.extend, Histogram())
+    stage.close()
+    late = Submission(metric_of(bundle), 0)
+    stage.open(late, sealed(operator, bundle, some(1)))
+    with pytest.raises(NotOpened):
+        late.wait()
+    assert not committed
+
+
 _POOLED = """
 import multiprocessing, sys, time
 from pathlib import Path

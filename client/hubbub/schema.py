@@ -3,19 +3,22 @@
 import sqlite3
 from typing import Final
 
-from hubbub import rows
+from hubbub import rows, total
 from hubbub.rows import Switch
 
 # "hub1": marks a file as ours.
 APPLICATION_ID: Final = 0x68756231
-VERSION: Final = 2
+VERSION: Final = 3
+# Those whose rows are added up; see total.py.
+SUMMED: Final = (
+    *("owner", "refresh", "bundle", "contract", "budget"),
+    *("account", "enrolment", "report", "departure"),
+)
 # What each version that can be read has.
 TABLES: Final = {
     1: ("operator", "contract", "budget", "report"),
-    VERSION: (
-        *("generation", "owner", "refresh", "bundle", "contract", "budget"),
-        *("account", "enrolment", "report", "departure"),
-    ),
+    2: ("generation", *SUMMED),
+    VERSION: ("generation", *SUMMED),
 }
 # Those that have one row.
 SINGLE: Final = ("generation", "owner", "refresh")
@@ -45,13 +48,15 @@ _UNCHANGED: Final = (
     ) WITHOUT ROWID
     """,
 )
-_NEW: Final = (
-    """
+_GENERATION: Final = """
     CREATE TABLE generation (           -- one row
         number INTEGER NOT NULL,        -- how often the ledger was changed; see generation.py
+        total INTEGER NOT NULL,         -- in a file, what all checksums add up to; see total.py
         checksum INTEGER NOT NULL
     )
-    """,
+"""
+_NEW: Final = (
+    _GENERATION,
     """
     CREATE TABLE owner (                -- one row
         switch INTEGER NOT NULL,
@@ -135,7 +140,7 @@ _NEW: Final = (
 
 # Version 1 kept of each report only the last departure, and that sealed until it was settled;
 # and of each operator only its newest bundle's revision and fingerprint.
-_UPGRADE: Final = (
+_FROM_1: Final = (
     "ALTER TABLE report RENAME TO report_1",
     *_NEW,
     """
@@ -153,29 +158,39 @@ _UPGRADE: Final = (
 )
 
 
-def create(connection: sqlite3.Connection) -> None:
+def create(connection: sqlite3.Connection, *, in_file: bool) -> None:
     """Make an empty database a ledger."""
     connection.execute("BEGIN")
     for statement in (*_UNCHANGED, *_NEW):
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     _begin_life(connection)
+    # Nothing puts an older page into memory.
+    if in_file:
+        total.keep(connection, SUMMED, 0)
+    touch(connection)
+    connection.execute("COMMIT")
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
-    """Make version 1 today's, in one transaction; what is today's already stays as it is."""
+    """Make an earlier version today's, in one transaction; what is today's stays as it is."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Asked where nobody else can be at it.
-        if version(connection) == VERSION:
+        found = version(connection)
+        if found == VERSION:
             return
-        for statement in _UPGRADE:
-            connection.execute(statement)
-        for table in ("report", "departure", "account", "bundle"):
-            written = connection.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608
-            for *row, _ in written:
-                rows.write(connection, table, row)
-        _begin_life(connection)
+        changes = number(connection)
+        if found == 1:
+            _upgrade_1(connection)
+        else:
+            # Version 2 had no total.
+            connection.execute("DROP TABLE generation")
+            connection.execute(_GENERATION)
+            rows.write(connection, "generation", (changes, 0))
+        total.keep(connection, SUMMED, changes)
+        touch(connection)
+        connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
@@ -205,10 +220,18 @@ def number(connection: sqlite3.Connection) -> int:
     return int(changes)
 
 
+def _upgrade_1(connection: sqlite3.Connection) -> None:
+    for statement in _FROM_1:
+        connection.execute(statement)
+    for table in ("report", "departure", "account", "bundle"):
+        written = connection.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608
+        for *row, _ in written:
+            rows.write(connection, table, row)
+    _begin_life(connection)
+
+
 def _begin_life(connection: sqlite3.Connection) -> None:
-    """Write the rows that there is one of, and end the transaction."""
-    rows.write(connection, "generation", (0,))
+    """Write the rows that there is one of."""
+    rows.write(connection, "generation", (0, 0))
     rows.write(connection, "owner", (Switch.ON, 0))
     rows.write(connection, "refresh", (0,))
-    touch(connection)
-    connection.execute("COMMIT")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from typing import Final
 
-from hubbub import rows, schema
+from hubbub import rows, schema, total
 from hubbub.errors import StateCorrupt, StateError, StateUnavailable
 from hubbub.files import published
 
@@ -37,7 +37,7 @@ def create(path: str) -> None:
     """Make a complete ledger. Raises StateUnavailable."""
     try:
         with published(path) as scratch, closing(connect(scratch)) as connection:
-            schema.create(connection)
+            schema.create(connection, in_file=True)
             _keep_log(connection)
     except (OSError, sqlite3.Error) as error:
         raise StateUnavailable(path, f"cannot be created: {error}") from None
@@ -46,7 +46,7 @@ def create(path: str) -> None:
 def create_in_memory() -> sqlite3.Connection:
     """A new ledger that is in no file."""
     connection = connect(MEMORY)
-    schema.create(connection)
+    schema.create(connection, in_file=False)
     return connection
 
 
@@ -111,6 +111,8 @@ _SETTINGS: Final = (
     "journal_size_limit = 0",
     # Nothing of this goes into a temporary file.
     "temp_store = MEMORY",
+    # What is replaced is taken off the total; see total.py.
+    "recursive_triggers = ON",
     # Not in the midst of a record: see Ledger.checkpoint.
     "wal_autocheckpoint = 0",
 )
@@ -227,12 +229,16 @@ def _check(connection: sqlite3.Connection, path: str) -> None:
         for *row, checksum in connection.execute(f"SELECT * FROM {table}"):  # noqa: S608
             if rows.checksum(row) != checksum:
                 raise StateCorrupt(path, f"a row of its table {table!r} was altered")
-    if version == schema.VERSION:
+    if version > 1:
         _check_sums(connection, path)
+    if version == schema.VERSION:
+        found = sum(total.sum_of(connection, table) for table in schema.SUMMED)
+        if found != total.said(connection):
+            raise StateCorrupt(path, "a part of it is missing, or is an older one")
 
 
 def _check_sums(connection: sqlite3.Connection, path: str) -> None:
-    """A row that is gone is missing in the sums."""
+    """A charge or a report that is gone is missing in the sums."""
     for table in schema.SINGLE:
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
         if count != 1:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Final, TypeVar
 
-from hubbub import rows, schema, state_file
+from hubbub import state_file, total
 from hubbub.errors import StateUnavailable
 from hubbub.generation import Sidecar
 
@@ -58,8 +58,7 @@ class Transactions:
                         result = work(connection)
                         number: int | None = None
                         if counts and self._sidecar and connection.total_changes != before:
-                            number = schema.number(connection) + 1
-                            rows.overwrite(connection, "generation", {"number": number})
+                            number = total.advance(connection)
                         connection.execute("COMMIT")
                     finally:
                         _undo(connection)

@@ -1,8 +1,9 @@
-"""A ledger of version 1 becomes one of today: nothing it knew is lost, and no budget comes back."""
+"""A ledger of an earlier version becomes today's: nothing is lost, and no budget comes back."""
 
 import sqlite3
 import zlib
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,41 @@ def test_a_damaged_one_is_refused_and_left_as_it_is(state: Path) -> None:
     with pytest.raises(hubbub.StateCorrupt, match="'report' was altered"):
         Ledger.open(str(state))
     assert (state / LEDGER).read_bytes() == content
+
+
+def test_version_2_is_upgraded_and_every_row_stays(bundle: hubbub.Bundle, tmp_path: Path) -> None:
+    """It was today's, but for the total and what keeps it."""
+    folder = tmp_path / "state"
+    ledger = Ledger.open(str(folder))
+    lives.live(ledger, bundle)
+    says = lives.everything(ledger)
+    ledger.close()
+    make_version_2(folder)
+    old = (folder / LEDGER).read_bytes()
+    for open_it in (Ledger.open_to_read, Ledger.open, Ledger.open):
+        ledger = open_it(str(folder))
+        assert lives.everything(ledger) == says
+        ledger.close()
+    ledger = Ledger.open(str(folder))
+    assert lives.record(ledger, bundle.metrics[FRESH], 20) is Charge.CHARGED
+    ledger.close()
+    Ledger.open(str(folder)).close()
+    (folder / LEDGER).write_bytes(old)
+    with pytest.raises(hubbub.StateRolledBack):
+        Ledger.open(str(folder))
+
+
+def make_version_2(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / LEDGER)) as connection:
+        for (trigger,) in connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'trigger'"
+        ).fetchall():
+            connection.execute(f"DROP TRIGGER {trigger}")
+        (number,) = connection.execute("SELECT number FROM generation").fetchone()
+        connection.execute("DROP TABLE generation")
+        connection.execute(
+            "CREATE TABLE generation (number INTEGER NOT NULL, checksum INTEGER NOT NULL)"
+        )
+        write(connection, "generation", (number,))
+        connection.execute("PRAGMA user_version = 2")
+        connection.commit()

@@ -8,17 +8,18 @@ needs beside what it asks for. The two work in turns, and the best turn of each 
 Run as `python benchmarks/decode.py`.
 """
 
-import subprocess
-import tempfile
+import sys
 import time
-import venv
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks import peer_process
+from benchmarks.peer_process import Peer
 from hubbub.exact import Epsilon
 from hubbub.mechanisms import LocalHashing, Mechanism, OptimisedUnary, ProjectiveGeometry
 from hubbub_aggregator.crowd.base import big_endian_bytes
@@ -31,9 +32,6 @@ TURNS = 5
 LIMIT_PROJECTIVE_GEOMETRY = 0.3
 LIMIT_LOCAL_HASHING = 200
 LIMIT_UNARY = 40
-
-# pure-LDP does not say that it needs the next two, and breaks with later versions of the last.
-PEER = ("pure-ldp==1.2.0", "scikit-learn", "statsmodels", "xxhash<4")
 
 # Answers a mechanism's name on a line with the seconds that adding up its reports took.
 PEER_SCRIPT = """
@@ -59,43 +57,9 @@ for line in sys.stdin:
 """
 
 
-class Peer:
-    """The other library, at work in a process of its own."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
-        self._answer()
-
-    def seconds(self, name: str) -> float:
-        """How long REPORTS reports take it, by the rate of a turn."""
-        print(name, file=self._process.stdin, flush=True)
-        return float(self._answer()) * REPORTS / PEER_REPORTS
-
-    def _answer(self) -> str:
-        if self._process.stdout is None or not (line := self._process.stdout.readline()):
-            raise RuntimeError("pure-LDP stopped")
-        return line
-
-
-@contextmanager
-def peer_for(k: int) -> Generator[Peer | None]:
-    """pure-LDP, ready for k values; None if it cannot be installed here."""
-    with tempfile.TemporaryDirectory() as folder:
-        python = str(Path(folder) / "bin" / "python")
-        venv.create(folder, with_pip=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PEER]
-        if subprocess.run(install, check=False, capture_output=True).returncode:
-            yield None
-            return
-        command = [python, "-c", PEER_SCRIPT, str(k), str(PEER_REPORTS)]
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        with process:
-            try:
-                yield Peer(process)
-            finally:
-                process.kill()
+def peer_seconds(peer: Peer, mechanism: Mechanism) -> float:
+    """How long REPORTS reports take pure-LDP, by the rate of a turn."""
+    return float(peer.ask(mechanism.name)) * REPORTS / PEER_REPORTS
 
 
 def random_payloads(mechanism: Mechanism) -> Payloads:
@@ -137,7 +101,7 @@ def beside(peer: Peer | None, mechanism: Mechanism, limit: int, reason: str) -> 
     for _ in range(TURNS):
         ours = min(ours, seconds(lambda: oracle.supports(oracle.fold(payloads))))
         if peer is not None:
-            theirs = min(theirs, peer.seconds(mechanism.name))
+            theirs = min(theirs, peer_seconds(peer, mechanism))
     row = f"{mechanism.name:<43} {mechanism.k:>8,} {ours:>10.3f}"
     print(row if peer is None else f"{row} {theirs:>10.1f} {theirs / ours:>8.0f}")
     print(f"  at least {limit} times as fast; {reason}")
@@ -147,9 +111,9 @@ def main() -> None:
     epsilon = Epsilon.parse("1")
     hashing = best("local-hashing", 1_024, epsilon)
     unary = OptimisedUnary.calibrate(1_024, epsilon)
-    with peer_for(1_024) as peer:
-        if peer is None:
-            print(f"{PEER[0]} cannot be installed here: only our side")
+    with peer_process.peer(
+        peer_process.PURE_LDP, PEER_SCRIPT, str(hashing.k), str(PEER_REPORTS)
+    ) as peer:
         print(f"{'mechanism':<43} {'k':>8} {'s':>10} {'pure-LDP':>10} {'ratio':>8}")
         for text in ("0.25", "0.5", "1", "2"):
             projective_geometry(text)

@@ -10,31 +10,26 @@ costs is shown, as is what the server's process costs.
 Run as `python benchmarks/ingest.py [singles] [batches] [large]`; all three take about five minutes.
 """
 
-import multiprocessing
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent import futures
-from contextlib import ExitStack, contextmanager
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-import grpc
 import pytest
 
 # The operator, the server's process and the client are those of the tests.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.empty_server import empty_server
 from hubbub.bundle import Bundle
 from hubbub.sealing import context, seal
-from hubbub.v1 import report_pb2, report_pb2_grpc
+from hubbub.v1 import report_pb2
 from hubbub_aggregator.keys import load_opening_keys
-from hubbub_aggregator.listeners import PUBLIC_OPTIONS
-from hubbub_aggregator.settings import Settings
 from tests import postgres
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.flood import flood
@@ -97,47 +92,6 @@ def plain_requests(bundle: Bundle, name: str, size: int) -> Requests:
 # Servers.
 
 
-class Empty(report_pb2_grpc.ReportServiceServicer):
-    """Answers without looking."""
-
-    def SubmitReports(
-        self, request: report_pb2.SubmitReportsRequest, context: grpc.ServicerContext
-    ) -> report_pb2.SubmitReportsResponse:
-        return report_pb2.SubmitReportsResponse(statuses=[report_pb2.REPORT_STATUS_COUNTED])
-
-
-def serve_empty(keys: Path, pipe: Connection) -> None:
-    """In a process of its own: serve until the pipe says stop."""
-    os.sched_setaffinity(0, {0})
-    threads = Settings().threads
-    server = grpc.server(
-        futures.ThreadPoolExecutor(threads),
-        options=PUBLIC_OPTIONS,
-        compression=grpc.Compression.NoCompression,
-    )
-    report_pb2_grpc.add_ReportServiceServicer_to_server(Empty(), server)
-    pair = ((keys / "server.key").read_bytes(), (keys / "server.crt").read_bytes())
-    port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair]))
-    pipe.send((os.getpid(), f"127.0.0.1:{port}"))
-    server.start()
-    pipe.recv()
-    server.stop(None).wait()
-
-
-@contextmanager
-def empty_server(operator: Operator) -> Iterator[tuple[int, str]]:
-    """Its process and address."""
-    spawn = multiprocessing.get_context("spawn")
-    ours, theirs = spawn.Pipe()
-    process = spawn.Process(target=serve_empty, args=(operator.folder, theirs), daemon=True)
-    process.start()
-    try:
-        yield ours.recv()
-    finally:
-        ours.send("stop")
-        process.join()
-
-
 def cpu_seconds(pid: int) -> float:
     """What a process has used, of all its threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -184,7 +138,7 @@ def show_singles(operator: Operator, bundle: Bundle, ca: bytes, folder: Path) ->
     line("", "requests/s", "server µs", "client µs", "ratio")
     path = folder / "bundle"
     with (
-        empty_server(operator) as (empty, nowhere),
+        empty_server(operator.folder, 0) as (empty, nowhere),
         ServeProcess(
             operator,
             path,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hubbub.limits import REPORT_ID_BYTES
 from hubbub.v1 import report_pb2
 from hubbub_aggregator.groups import GroupThread
+from hubbub_aggregator.observations import Observations
 from hubbub_aggregator.oracles import Payloads
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.store import Batch, Ids, Store, StoreError, StoreUnavailable
@@ -37,12 +38,16 @@ class Committer:
     """The only thread of this process that counts."""
 
     def __init__(
-        self, store: Store, announcements: Announcements, clock: Callable[[], float]
+        self,
+        store: Store,
+        announcements: Announcements,
+        clock: Callable[[], float],
+        observations: Observations,
     ) -> None:
         self._store = store
         self._announcements = announcements
         self._clock = clock
-        self._failing = False
+        self._observations = observations
         self._groups = GroupThread("committer", self._work)
 
     def commit(self, submissions: list[Submission]) -> None:
@@ -66,23 +71,16 @@ class Committer:
         try:
             self._commit(group)
         except StoreError as error:
-            self._report_failure(str(error))
+            # Once, not with every group: a log may be on the very disk that is full.
+            if self._observations.failing_since is None:
+                _log.error("nothing is counted now: %s", error)
+            self._observations.failed()
             _fail(group, error)
         except Exception:
             # A fault in one commit must not leave every later caller waiting for ever.
             _log.exception("a commit failed")
+            self._observations.failed()
             _fail(group, StoreUnavailable(self._store.location, "a commit failed"))
-
-    def _report_failure(self, sentence: str) -> None:
-        # Once, not with every group: a log may be on the very disk that is full.
-        if not self._failing:
-            _log.error("nothing is counted now: %s", sentence)
-        self._failing = True
-
-    def _report_recovery(self) -> None:
-        if self._failing:
-            _log.warning("reports are counted again")
-        self._failing = False
 
     def _commit(self, group: list[Submission]) -> None:
         together: dict[tuple[bytes, int], list[Submission]] = {}
@@ -100,7 +98,9 @@ class Committer:
         committed = self._store.commit(batches, now=self._clock())
         for table, new in zip(tables, committed.new, strict=True):
             table.settle(new)
-        self._report_recovery()
+        if self._observations.failing_since is not None:
+            _log.warning("reports are counted again")
+        self._observations.committed()
         if committed.published:
             self._announcements.announce()
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from hubbub_aggregator.store import StoreError
-
 # Five to each factor of ten, so that a quantile is told to within 60 %. Seconds.
 BUCKETS: Final = tuple(
     base * 10.0**power for power in range(-4, 2) for base in (1.0, 1.6, 2.5, 4.0, 6.3)
@@ -72,7 +70,7 @@ class Rate(NamedTuple):
 
 
 class Observations:
-    """What the intake and the ticker note; safe to use from many threads."""
+    """What the intake, the committer and the ticker note; safe to use from many threads."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """`clock`: seconds since 1970-01-01 UTC."""
@@ -103,21 +101,28 @@ class Observations:
         return self._last_commit
 
     def waits(self) -> "_Waiting":
-        """The body waits for one request's commit, which raises StoreError if it fails."""
+        """The body waits for one request's commit, and raises if that fails."""
         return _Waiting(self)
 
     def begin_waiting(self) -> None:
         with self._lock:
             self._waiting += 1
 
-    def end_waiting(self, error: type[BaseException] | None) -> None:
-        """Without an error, reports are durable; another one than of the store says nothing."""
-        now = self._clock()
+    def end_waiting(self) -> None:
         with self._lock:
             self._waiting -= 1
-            if error is None:
-                self._failing_since, self._last_commit = None, now
-            elif self._failing_since is None and issubclass(error, StoreError):
+
+    def committed(self) -> None:
+        """Reports are durable."""
+        now = self._clock()
+        with self._lock:
+            self._failing_since, self._last_commit = None, now
+
+    def failed(self) -> None:
+        """Reports could not be made durable."""
+        now = self._clock()
+        with self._lock:
+            if self._failing_since is None:
                 self._failing_since = now
 
     def sample(self, counted: int) -> None:
@@ -153,4 +158,4 @@ class _Waiting:
         # What failed has no latency: it would look fast.
         if error is None:
             self._seen.commits.add(time.perf_counter() - self._started)
-        self._seen.end_waiting(error)
+        self._seen.end_waiting()

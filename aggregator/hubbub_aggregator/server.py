@@ -67,7 +67,7 @@ class Aggregator:
         self._store = store
         self._clock = clock
         self._announcements = Announcements()
-        self._committer = Committer(store, self._announcements, clock)
+        self._committer = Committer(store, self._announcements, clock, self.observations)
         self._opening = Opening(self._committer.commit, self.observations.opening, pool)
         intake = Intake(
             self._catalogue,

@@ -21,7 +21,7 @@ from hubbub_aggregator.committer import Committer
 from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.intake import Intake
 from hubbub_aggregator.keys import load_opening_keys
-from hubbub_aggregator.observations import Histogram
+from hubbub_aggregator.observations import Histogram, Observations
 from hubbub_aggregator.opening import Opening
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.publish import Announcements
@@ -62,7 +62,8 @@ class Setting:
         self.counters = Counters()
         self.store = Store(str(path / "store.sqlite3"), writer=1, publish_step=1)
         self.store.adopt(self.bundle)
-        self.committer = Committer(self.store, Announcements(), self.clock)
+        self.observations = Observations(self.clock)
+        self.committer = Committer(self.store, Announcements(), self.clock, self.observations)
         self.opening = Opening(self.committer.commit, Histogram())
         self.intake = Intake(
             Catalogue(self.bundle, self.store.metrics()),
@@ -297,7 +298,10 @@ def test_nonsense_leaves_no_round_and_writes_nothing(
     monkeypatch.setattr(importing.store, "commit", written)
     request = importing.request(3)
     request.sealed = bytes(len(request.sealed))
+    importing.observations.failed()
     assert importing.intake.submit(request) == bytes([3, 3, 3])
+    # Whether the store can be written is not known by it either.
+    assert importing.observations.failing_since is not None
     assert importing.intake.submit(plain(importing, bytes(16), b"\xff")) == bytes([4])
     assert importing.store.published(importing.metric.digest, 0) is None
 

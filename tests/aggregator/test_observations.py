@@ -5,7 +5,6 @@ from math import inf
 import pytest
 
 from hubbub_aggregator.observations import BUCKETS, Histogram, Observations
-from hubbub_aggregator.store import StoreUnavailable
 
 
 class TestQuantiles:
@@ -39,29 +38,24 @@ class TestCommits:
     def seen(self, now: list[float]) -> Observations:
         return Observations(lambda: now[0])
 
-    def _fail(self, seen: Observations) -> None:
-        with pytest.raises(StoreUnavailable), seen.waits():
-            raise StoreUnavailable("s", "is full")
-
     def test_fail_since_the_first_of_the_latest(self, seen: Observations, now: list[float]) -> None:
-        with seen.waits():
-            assert seen.requests_waiting == 1
+        seen.committed()
         assert (seen.failing_since, seen.last_commit) == (None, 100.0)
         for now[0] in (200.0, 300.0):
-            self._fail(seen)
+            seen.failed()
         assert (seen.failing_since, seen.last_commit) == (200.0, 100.0)
         now[0] = 400.0
-        with seen.waits():
-            pass
+        seen.committed()
         assert (seen.failing_since, seen.last_commit) == (None, 400.0)
-        assert seen.requests_waiting == 0
-        # What failed has no latency: it would look fast.
-        assert seen.commits.timings().count == 2
 
-    def test_another_fault_says_nothing_of_the_store(self, seen: Observations) -> None:
+    def test_requests_wait_and_what_failed_has_no_latency(self, seen: Observations) -> None:
+        """It would look fast."""
+        with seen.waits():
+            assert seen.requests_waiting == 1
         with pytest.raises(KeyError), seen.waits():
             raise KeyError
-        assert (seen.failing_since, seen.last_commit, seen.requests_waiting) == (None, None, 0)
+        assert seen.requests_waiting == 0
+        assert seen.commits.timings().count == 1
 
 
 def test_a_rate_is_over_the_last_minute(monkeypatch: pytest.MonkeyPatch) -> None:

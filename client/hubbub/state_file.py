@@ -232,9 +232,12 @@ def _check(connection: sqlite3.Connection, path: str) -> None:
     if version > 1:
         _check_sums(connection, path)
     if version == schema.VERSION:
-        found = sum(total.sum_of(connection, table) for table in schema.SUMMED)
-        if found != total.said(connection):
-            raise StateCorrupt(path, "a part of it is missing, or is an older one")
+        _check_total(connection, path)
+
+
+def _check_total(connection: sqlite3.Connection, path: str) -> None:
+    if total.found(connection, schema.SUMMED) != total.said(connection):
+        raise StateCorrupt(path, "a part of it is missing, or is an older one")
 
 
 def _check_sums(connection: sqlite3.Connection, path: str) -> None:

@@ -2,7 +2,8 @@
 
 A checksum tells a row that was altered. It cannot tell one that is missing, or an older one,
 as where a sound page of the file's past stands in the place of a newer. The total can; and the
-row that holds it cannot be an older one itself, since it would count too few changes.
+row that holds it cannot be an older one itself, since it would count too few changes. How the
+tables are made is in it too.
 """
 
 import sqlite3
@@ -30,7 +31,7 @@ def keep(connection: sqlite3.Connection, tables: Sequence[str], number: int) -> 
                 f"CREATE TRIGGER total_{table}_{event.lower()} AFTER {event} ON {table} "  # noqa: S608
                 f"BEGIN UPDATE generation SET total = {total}; END"
             )
-    _write(connection, number, sum(sum_of(connection, table) for table in tables))
+    _write(connection, number, found(connection, tables))
 
 
 def advance(connection: sqlite3.Connection) -> int:
@@ -46,12 +47,16 @@ def said(connection: sqlite3.Connection) -> int:
     return int(total)
 
 
-def sum_of(connection: sqlite3.Connection, table: str) -> int:
-    """What a table's checksums add up to."""
-    (found,) = connection.execute(
-        f"SELECT coalesce(sum(checksum), 0) FROM {table}"  # noqa: S608
-    ).fetchone()
-    return int(found)
+def found(connection: sqlite3.Connection, tables: Sequence[str]) -> int:
+    """What everything adds up to."""
+    made = connection.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema")
+    total = sum(rows.checksum(list(row)) for row in made)
+    for table in tables:
+        (checksums,) = connection.execute(
+            f"SELECT coalesce(sum(checksum), 0) FROM {table}"  # noqa: S608
+        ).fetchone()
+        total += checksums
+    return total
 
 
 def _write(connection: sqlite3.Connection, number: int, total: int) -> None:

@@ -130,7 +130,7 @@ class _Table:
             round=self._round,
             ids=self._ids(),
             fold=lambda new: oracle.fold(self._payloads(new)),
-            retain=(lambda new: _unordered(self._payloads(new))) if retain else None,
+            retain=(lambda new: self._payloads(new).tobytes()) if retain else None,
             plain=self._plain(),
         )
 
@@ -160,12 +160,6 @@ class _Table:
             return None
         plain = np.repeat([one.plain for one in self._members], [one.n for one in self._members])
         return plain[self._canonical]
-
-
-def _unordered(payloads: Payloads) -> bytes:
-    """Back to back, sorted, so that nothing tells which came first."""
-    whole = np.ascontiguousarray(payloads).view(f"V{payloads.shape[1]}")
-    return np.sort(whole, axis=None).tobytes()
 
 
 def _fail(group: list[Submission], error: StoreError) -> None:

@@ -51,8 +51,8 @@ def n_published(store: Store, digest: bytes, number: int = 0) -> int:
 
 
 def sent(name: str, n: int) -> list[bytes]:
-    """Payloads of 4 bytes that say which commit they are of, in no order."""
-    return [f"{name}{i:03}".encode() for i in reversed(range(n))]
+    """Payloads of 4 bytes that say which commit they are of, as a store puts them in order."""
+    return [f"{name}{i:03}".encode() for i in range(n)]
 
 
 def kept(digest: bytes, payloads: list[bytes], ids: list[bytes] | None = None) -> Batch:

@@ -184,8 +184,8 @@ class TestAnOlderSchema:
         store.close()
         store = open_store(location)
         assert n_published(store, metric.digest) == 2 * STEP
-        assert run(store, "SELECT schema_version FROM hubbub_store") == [(3,)]
-        assert run(store, "SELECT version_num FROM alembic_version") == [("0003",)]
+        assert run(store, "SELECT schema_version FROM hubbub_store") == [(4,)]
+        assert run(store, "SELECT version_num FROM alembic_version") == [("0004",)]
         assert run(store, "SELECT n, plain FROM tally ORDER BY n") == [(STEP, 0), (STEP, 0)]
         store.close()
 
@@ -263,7 +263,7 @@ class TestMarks:
         "damage",
         [
             "DELETE FROM hubbub_store",
-            "INSERT INTO hubbub_store VALUES (3)",
+            "INSERT INTO hubbub_store VALUES (4)",
             "UPDATE hubbub_store SET schema_version = 2",
             "UPDATE alembic_version SET version_num = '0002'",
             "DELETE FROM alembic_version",
@@ -315,7 +315,7 @@ class TestManyAtOnce:
     def test_one_creates(self, location: str) -> None:
         open_in_processes(location, 4)
         store = open_store(location)
-        assert run(store, "SELECT schema_version FROM hubbub_store") == [(3,)]
+        assert run(store, "SELECT schema_version FROM hubbub_store") == [(4,)]
         store.close()
 
     def test_one_migrates(self, location: str, bundle: Bundle) -> None:

@@ -9,13 +9,22 @@ from hubbub_aggregator.store.errors import (
 )
 from hubbub_aggregator.store.id_set import Ids, as_ids
 from hubbub_aggregator.store.store import Store
-from hubbub_aggregator.store.types import Batch, Closed, Committed, Published, Snapshot
+from hubbub_aggregator.store.types import (
+    Batch,
+    Closed,
+    Committed,
+    KeptReports,
+    Published,
+    Snapshot,
+    Unpaired,
+)
 
 __all__ = [
     "Batch",
     "Closed",
     "Committed",
     "Ids",
+    "KeptReports",
     "NewerSchema",
     "NotAStore",
     "Published",
@@ -24,5 +33,6 @@ __all__ = [
     "StoreDamaged",
     "StoreError",
     "StoreUnavailable",
+    "Unpaired",
     "as_ids",
 ]

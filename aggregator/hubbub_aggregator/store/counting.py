@@ -1,11 +1,12 @@
 """Counting: which reports are new, what they add, and the snapshot that is then due."""
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,15 @@ from sqlalchemy import Engine
 
 from hubbub_aggregator.store.errors import StoreDamaged
 from hubbub_aggregator.store.prepared import Cursor
+from hubbub_aggregator.store.retention import paired, unordered
 from hubbub_aggregator.store.round_ids import RoundIds
 from hubbub_aggregator.store.statements import CountingStatements
-from hubbub_aggregator.store.types import Batch, Closed, Committed
+from hubbub_aggregator.store.types import Batch, Closed, Committed, KeptReports
 from hubbub_aggregator.tally import Tally
+
+
+# Rows of kept reports that are read together: one may have a single report, or ten thousand.
+_TOGETHER: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +102,25 @@ class Counting:
             any(one.published for one in counted.values()),
         )
 
-    def close_round(self, digest: bytes, number: int, now: float) -> Closed:
+    def close_round(
+        self,
+        digest: bytes,
+        number: int,
+        now: float,
+        keep: Callable[[KeptReports], None] | None = None,
+    ) -> Closed:
         """See Store.close_round."""
         run = self._statements
         with self._lock, self._begin() as cursor:
             standing = self._standing(cursor, digest, number)
             round_id = standing.round_id
-            self._ids.pop(round_id, None)
             if standing.closed:
+                self._ids.pop(round_id, None)
                 return Closed(standing.shown, closed_now=False)
             tallies = self._tallies(cursor, round_id)
+            if keep is not None and standing.counted:
+                # Before anything is forgotten; if it cannot be kept, the round stays as it was.
+                self._keep(cursor, round_id, standing.counted, keep)
             if tallies:
                 self._publish(cursor, round_id, tallies, now)
             if len(tallies) > 1:
@@ -114,6 +129,8 @@ class Counting:
                 self._put_tally(cursor, round_id, reduce(add, tallies))
             run.mark_closed(cursor, round_id=round_id, closed_at=now)
             run.forget_ids(cursor, round_id=round_id)
+        with self._lock:
+            self._ids.pop(round_id, None)
         return Closed(sum(tally.n for tally in tallies), closed_now=True)
 
     def load(self, digest: bytes, number: int) -> None:
@@ -147,19 +164,42 @@ class Counting:
         more = Tally(n, batch.fold(new), plain)
         own = more if own is None else own + more
         self._put_tally(cursor, round_id, own)
-        added = batch.ids[new]
+        added, payloads = batch.ids[new], None
+        if batch.retain is not None:
+            added, payloads = unordered(added, batch.retain(new))
         (row,) = self._statements.add_ids(
             cursor, round_id=round_id, writer=self._writer, ids=added.tobytes()
         ).fetchone()
-        if batch.retain is not None:
-            payloads = batch.retain(new)
-            self._statements.retain(cursor, round_id=round_id, n=n, payloads=payloads)
+        if payloads is not None:
+            self._statements.retain(
+                cursor, round_id=round_id, n=n, payloads=payloads, ids_row=row
+            )
         published = standing.counted + n >= standing.shown + self._publish_step
         if published:
             alone = standing.counted == standing.own
             tallies = [own] if alone else self._tallies(cursor, round_id)
             self._publish(cursor, round_id, tallies, now)
         return _Counted(new, published, partial(ids.committed, added, row, own))
+
+    def _keep(
+        self, cursor: Cursor, round_id: int, n: int, keep: Callable[[KeptReports], None]
+    ) -> None:
+        run = self._statements
+        if run.take_time is not None:
+            run.take_time(cursor)
+
+        def rows(since: int) -> list[Any]:
+            key = {"round_id": round_id, "since": since, "most": _TOGETHER}
+            found: list[Any] = run.kept_since(cursor, **key).fetchall()
+            return found
+
+        def read(size: int) -> Iterator[NDArray[np.uint8]]:
+            try:
+                yield from paired(rows, n, size)
+            except ValueError as error:
+                raise damaged(self._location, f"what it retained is {error}") from error
+
+        keep(KeptReports(n, read))
 
     def _standing(self, cursor: Cursor, digest: bytes, number: int) -> _Standing:
         """Where a round stands; its row is made if need be, and locked."""

@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 # Counts up with every change of a table; a store says which one it has. Each change needs a
 # migration in migrations/versions/, and a test compares what both come to.
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 
 metadata: Final = MetaData()
 
@@ -85,8 +85,8 @@ counted_ids: Final = Table(
     Index("counted_ids_of_round", "round_id", "id"),
 )
 
-# Reports of metrics that retain them, as they were opened, but without their ids. A row for each
-# commit; n adds up over a round's rows, in the order of their ids, to every snapshot's n.
+# Reports of metrics that retain them, as they were opened. A row for each commit; n adds up over a
+# round's rows, in the order of their ids, to every snapshot's n.
 retained: Final = Table(
     "retained",
     metadata,
@@ -95,6 +95,9 @@ retained: Final = Table(
     Column("n", BigInteger, nullable=False),
     # Payloads back to back, sorted: within a commit nothing tells which came first.
     Column("payloads", LargeBinary, nullable=False),
+    # The row of `counted_ids` that has their ids, in the same order, while the round is open; null
+    # for what an earlier version counted, which kept no such order.
+    Column("ids_row", BigInteger),
     Index("retained_of_round", "round_id", "id"),
 )
 

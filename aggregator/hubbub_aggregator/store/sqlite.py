@@ -106,6 +106,8 @@ def _configure(connection: sqlite3.Connection, _record: Any) -> None:
     # A commit returns when the disk has it, not when the kernel has.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    # What is deleted, such as the ids of a round that closes, is overwritten as well.
+    connection.execute("PRAGMA secure_delete = ON")
 
 
 def _begin(connection: Connection) -> None:

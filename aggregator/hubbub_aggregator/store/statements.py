@@ -119,7 +119,29 @@ class CountingStatements:
         )
         self.forget_ids = prepared(delete(_counted_ids).where(of_round))
 
-        self.retain = prepared(insert(dialect, _retained, "round_id", "n", "payloads"))
+        self.retain = prepared(insert(dialect, _retained, "round_id", "n", "payloads", "ids_row"))
+        # So many rows after one, with their ids where they are still there.
+        self.kept_since = prepared(
+            select(_retained.c.id, _retained.c.n, _retained.c.payloads, _counted_ids.c.ids)
+            .join_from(
+                _retained,
+                _counted_ids,
+                (_counted_ids.c.id == _retained.c.ids_row)
+                & (_counted_ids.c.round_id == _retained.c.round_id),
+                isouter=True,
+            )
+            .where((_retained.c.round_id == round_id) & (_retained.c.id > bindparam("since")))
+            .order_by(_retained.c.id)
+            .limit(bindparam("most"))
+        )
+        # Whoever hangs while it holds a round locked is let go of; to write a file is no hanging.
+        self.take_time = (
+            None
+            if dialect.name == "sqlite"
+            else prepared(
+                select(func.set_config("idle_in_transaction_session_timeout", "10min", True))
+            )
+        )
 
         of_round = _tally.c.round_id == round_id
         tallies = select(_tally.c.n, _tally.c.cells, _tally.c.plain).where(of_round)

@@ -5,7 +5,7 @@ to the tally, their payloads if the metric retains them, and, when it is due, th
 readers see. Nothing here returns a count or a payload that is not in a snapshot.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -28,7 +28,14 @@ from hubbub_aggregator.store.errors import StoreDamaged
 from hubbub_aggregator.store.overview import Overview, read_overview
 from hubbub_aggregator.store.prepared import Cursor, writing
 from hubbub_aggregator.store.retention import blocks
-from hubbub_aggregator.store.types import Batch, Closed, Committed, Published, Snapshot
+from hubbub_aggregator.store.types import (
+    Batch,
+    Closed,
+    Committed,
+    KeptReports,
+    Published,
+    Snapshot,
+)
 from hubbub_aggregator.tally import Tally
 
 
@@ -99,9 +106,21 @@ class Store:
         """
         return self._counting.commit(batches, now)
 
-    def close_round(self, digest: bytes, number: int, *, now: float) -> Closed:
-        """Take no more reports, publish what there is, and forget the ids. Idempotent."""
-        return self._counting.close_round(digest, number, now)
+    def close_round(
+        self,
+        digest: bytes,
+        number: int,
+        *,
+        now: float,
+        keep: Callable[[KeptReports], None] | None = None,
+    ) -> Closed:
+        """Take no more reports, publish what there is, and forget the ids. Idempotent.
+
+        `keep` is called first, of a metric that retains its reports, with those of a round that
+        is not closed yet and has any; nobody can count into it meanwhile. What it raises leaves
+        the round open, with all it holds.
+        """
+        return self._counting.close_round(digest, number, now, keep)
 
     def load_open_rounds(self) -> None:
         """Learn the ids of every open round, so that no report has to wait for it later."""

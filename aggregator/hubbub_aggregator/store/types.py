@@ -1,6 +1,6 @@
 """What the store takes and gives."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,8 @@ class Batch:
     fold: Callable[[NDArray[np.bool_]], Counts]
     """From which of the n reports to count, bool of shape (n,), to what they add to the cells."""
     retain: Callable[[NDArray[np.bool_]], bytes] | None = None
-    """From the same to their payloads, back to back; None: reports are counted and not kept."""
+    """From the same to their payloads, back to back in the order of the ids; None: reports are
+    counted and not kept."""
     plain: NDArray[np.bool_] | None = None
     """Which of them came unsealed, bool of shape (n,); None: none of them."""
 
@@ -51,6 +52,21 @@ class Published:
 
     closed: bool
     snapshot: Snapshot | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptReports:
+    """The reports of a round that is being closed, with their ids; of use until it is closed."""
+
+    n: int
+    """How many the round counted."""
+    read: Callable[[int], Iterator[NDArray[np.uint8]]]
+    """From the bytes of a payload to ids and payloads side by side: arrays of shape
+    (some, 16 + size), of some MiB. May be called again. Raises Unpaired or StoreError."""
+
+
+class Unpaired(Exception):
+    """Some of a round's reports were counted by a version that did not note whose id is whose."""
 
 
 @dataclass(frozen=True, slots=True)

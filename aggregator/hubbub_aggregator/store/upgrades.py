@@ -2,7 +2,7 @@
 
 Two marks say it. `hubbub_store.schema_version` counts up with every change, and is what every
 version of Hubbub, from the first, refuses a later one's store by. Alembic's own table names the
-last migration; the migration to schema 3 is called "0003".
+last migration; the migration to schema 4 is called "0004".
 """
 
 import threading

@@ -39,6 +39,8 @@ COMMANDS: Final = (
     "status",
     "doctor",
     "backup",
+    "recount",
+    "forget",
     "health",
     "demo",
 )

@@ -16,6 +16,8 @@ import grpc
 from google.protobuf.internal import api_implementation
 
 from hubbub.bundle import Bundle
+from hubbub_aggregator.archive.errors import require_libraries
+from hubbub_aggregator.archive.writing import Archive
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.connection import is_loopback, read_pem
 from hubbub_aggregator.counters import in_words
@@ -62,6 +64,7 @@ def run(
             # put its bundle in force under the one that runs.
             exporter = _exporter(settings, stack)
             listeners = _take_addresses(settings, certificate, insecure_loopback)
+            archive = _archive(settings)
             step = settings.publish.step
             store = stack.enter_context(
                 closing(Store(settings.store, writer=secrets.randbits(63), publish_step=step))
@@ -81,12 +84,16 @@ def run(
                 certificate=certificate,
                 take_plain=settings.take_plain,
                 pool=pool,
+                archive=archive,
             )
             if exporter is not None:
                 _export(exporter, aggregator)
                 # Before the store is closed, which a scrape would open again.
                 stack.callback(exporter.close)
             _introduce(bundle, aggregator, store, speaker)
+            if archive is not None:
+                where = str(archive.folder)
+                speaker.say("archive", f"archive  {where}", location=where)
             if certificate is not None:
                 _say_expiry(certificate.expires(), clock(), settings.keys, speaker)
             _serve_until_told(aggregator, settings, certificate, speaker)
@@ -122,6 +129,14 @@ def _take_addresses(
         private_credentials=_private_credentials(settings, certificate),
         threads=settings.threads,
     )
+
+
+def _archive(settings: Settings) -> Archive | None:
+    """Raises ArchiveError: not when the first round closes."""
+    if settings.archive is None:
+        return None
+    require_libraries()
+    return Archive(settings.archive)
 
 
 def _exporter(settings: Settings, stack: ExitStack) -> Exporter | None:

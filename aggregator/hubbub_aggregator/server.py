@@ -14,7 +14,10 @@ from grpc_reflection.v1alpha import reflection
 
 from hubbub.bundle import Bundle
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc
+from hubbub_aggregator.archive.errors import ArchiveError
+from hubbub_aggregator.archive.writing import Archive
 from hubbub_aggregator.catalogue import Catalogue, RoundState
+from hubbub_aggregator.closing import Closer
 from hubbub_aggregator.committer import Committer
 from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.intake import Intake
@@ -54,11 +57,12 @@ class Aggregator:
         certificate: ServerCertificate | None = None,
         take_plain: bool = False,
         pool: OpeningPool | None = None,
+        archive: Archive | None = None,
     ) -> None:
         """`bundle` is in force in `store`; `keys` are exactly those it lists.
 
         `certificate`: what the listeners with TLS show; `pool`: where batches are opened, if not
-        here.
+        here; `archive`: where reports that are kept go when their round closes, if anywhere.
         """
         self.counters: Final = Counters()
         self.observations: Final = Observations(clock)
@@ -67,6 +71,7 @@ class Aggregator:
         self._store = store
         self._clock = clock
         self._announcements = Announcements()
+        self._closer = Closer(store, archive, self._announcements)
         self._committer = Committer(store, self._announcements, clock, self.observations)
         self._opening = Opening(self._committer.commit, self.observations.opening, pool)
         intake = Intake(
@@ -102,7 +107,7 @@ class Aggregator:
         estimates = EstimateService(
             self._catalogue, store, self._announcements, clock, publish_step=publish_step
         )
-        admin = AdminService(self._catalogue, store, self._announcements, clock, self.board)
+        admin = AdminService(self._catalogue, self._closer, clock, self.board)
         estimate_pb2_grpc.add_EstimateServiceServicer_to_server(estimates, self._private)
         estimate_pb2_grpc.add_AdminServiceServicer_to_server(admin, self._private)
         reflection.enable_server_reflection(_names(estimate_pb2), self._private)
@@ -154,21 +159,29 @@ class Aggregator:
                             "cannot %s now: %s",
                             duty,
                             error,
-                            exc_info=not isinstance(error, StoreError),
+                            exc_info=not isinstance(error, StoreError | ArchiveError),
                         )
                     failing.add(duty)
                 else:
                     failing.discard(duty)
 
     def close_due_rounds(self) -> None:
-        """Close, and so publish, every round whose time is over. Raises StoreError."""
+        """Close, and so publish, every round whose time is over. Raises StoreError.
+
+        Raises ArchiveError when the others are closed, if one could not be archived.
+        """
         now = self._clock()
+        failed: ArchiveError | None = None
         for digest, number in self._store.open_rounds():
             # A process that shares the store, and started later, may know more metrics.
             metric = self._catalogue.by_digest.get(digest)
             if metric is not None and metric.state(number, now) is RoundState.CLOSED:
-                self._store.close_round(digest, number, now=now)
-                self._announcements.announce()
+                try:
+                    self._closer.close_due(metric, number, now)
+                except ArchiveError as error:
+                    failed = failed or error
+        if failed is not None:
+            raise failed
 
 
 def _names(module: Any) -> list[str]:

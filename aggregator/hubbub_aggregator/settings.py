@@ -77,6 +77,9 @@ class Settings(BaseSettings):
     """Requests that are worked on at once."""
     workers: Annotated[int, Field(ge=0, le=256)] = 0
     """Processes that open batches of sealed reports; 0: the one that counts does it."""
+    archive: Path | None = None
+    """Where a round's reports are written when it closes, of metrics that retain them; None:
+    nowhere."""
     take_plain: bool = False
     """Whether reports may come unsealed: for importing what was randomised elsewhere."""
     metrics_listen: Annotated[_Address, BeforeValidator(_on_loopback)] | None = None

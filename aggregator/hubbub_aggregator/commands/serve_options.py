@@ -38,6 +38,16 @@ StoreLocation = Annotated[
     str | None,
     typer.Option("--store", help="A path or URL.  [default: sqlite:///hubbub.sqlite3]"),
 ]
+Archive = Annotated[
+    Path | None,
+    typer.Option(
+        "--archive",
+        metavar="FOLDER",
+        readable=False,
+        help="Where rounds of metrics that retain their reports are written when they close.  "
+        "[default: nowhere]",
+    ),
+]
 PublishStep = Annotated[
     int | None,
     typer.Option("--publish-step", help="New reports that a snapshot waits for.  [default: 100]"),

@@ -1,5 +1,6 @@
 """AdminService: what an operator may do to a running collection, and see of it."""
 
+import logging
 from collections.abc import Callable
 
 import grpc
@@ -7,26 +8,27 @@ import grpc
 from hubbub.contract import Metric
 from hubbub.schedule import Periodic
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
-from hubbub_aggregator.catalogue import Catalogue
-from hubbub_aggregator.publish import Announcements
+from hubbub_aggregator.archive.errors import ArchiveError
+from hubbub_aggregator.catalogue import Catalogue, CataloguedMetric
+from hubbub_aggregator.closing import Closer
 from hubbub_aggregator.refusals import Refused, answering
 from hubbub_aggregator.services.lookup import find_metric, require_round
 from hubbub_aggregator.services.status import StatusBoard
-from hubbub_aggregator.store import Store
+from hubbub_aggregator.store import Closed
+
+_log = logging.getLogger(__name__)
 
 
 class AdminService(estimate_pb2_grpc.AdminServiceServicer):
     def __init__(
         self,
         catalogue: Catalogue,
-        store: Store,
-        announcements: Announcements,
+        closer: Closer,
         clock: Callable[[], float],
         board: StatusBoard,
     ) -> None:
         self._catalogue = catalogue
-        self._store = store
-        self._announcements = announcements
+        self._closer = closer
         self._clock = clock
         self._board = board
 
@@ -63,11 +65,22 @@ class AdminService(estimate_pb2_grpc.AdminServiceServicer):
                 grpc.StatusCode.FAILED_PRECONDITION,
                 f"round {number} of metric {request.metric!r} has not begun yet",
             )
-        closed = self._store.close_round(metric.digest, number, now=now)
-        self._announcements.announce()
+        closed = self._close(metric, number, now)
         return estimate_pb2.CloseRoundResponse(
             round=number, n=closed.n, closed_now=closed.closed_now
         )
+
+    def _close(self, metric: CataloguedMetric, number: int, now: float) -> Closed:
+        try:
+            return self._closer.close(metric, number, now)
+        except ArchiveError as error:
+            # The sentence names paths, and is the operator's.
+            _log.error("a round was not closed: %s", error)
+            raise Refused(
+                grpc.StatusCode.UNAVAILABLE,
+                f"round {number} of metric {metric.metric.name!r} cannot be archived now, and "
+                f"stays open; the aggregator's log says why",
+            ) from None
 
 
 def _require_over(metric: Metric, number: int, now: float) -> None:

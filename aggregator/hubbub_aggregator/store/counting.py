@@ -20,7 +20,6 @@ from hubbub_aggregator.store.statements import CountingStatements
 from hubbub_aggregator.store.types import Batch, Closed, Committed, KeptReports
 from hubbub_aggregator.tally import Tally
 
-
 # Rows of kept reports that are read together: one may have a single report, or ten thousand.
 _TOGETHER: Final = 256
 
@@ -171,9 +170,7 @@ class Counting:
             cursor, round_id=round_id, writer=self._writer, ids=added.tobytes()
         ).fetchone()
         if payloads is not None:
-            self._statements.retain(
-                cursor, round_id=round_id, n=n, payloads=payloads, ids_row=row
-            )
+            self._statements.retain(cursor, round_id=round_id, n=n, payloads=payloads, ids_row=row)
         published = standing.counted + n >= standing.shown + self._publish_step
         if published:
             alone = standing.counted == standing.own

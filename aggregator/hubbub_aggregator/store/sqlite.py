@@ -12,6 +12,7 @@ from hubbub_aggregator.store import schema, upgrades
 from hubbub_aggregator.store.errors import NotAStore, StoreDamaged, StoreUnavailable
 from hubbub_aggregator.store.location import shown
 from hubbub_aggregator.store.translation import translated
+from hubbub_aggregator.whole_file import sync_folder
 
 # The execution option by which a transaction says that it will write.
 WRITES: Final = "hubbub_writes"
@@ -63,7 +64,7 @@ def _create(path: Path) -> None:
             os.link(new, path)
         finally:
             new.unlink()
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except FileExistsError:
         pass  # Another process was faster; what it made is checked like any other store.
     except OSError as error:
@@ -77,14 +78,6 @@ def _create_tables(path: Path) -> None:
             upgrades.create(connection)
     finally:
         engine.dispose()
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _engine(path: Path) -> Engine:

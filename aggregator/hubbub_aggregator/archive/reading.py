@@ -1,0 +1,203 @@
+"""Reading a file of the archive: nothing in it is believed that was not checked."""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.contract import Metric, parse_metric
+from hubbub.errors import BundleError
+from hubbub.limits import REPORT_ID_BYTES
+from hubbub_aggregator.archive.errors import ArchiveError
+from hubbub_aggregator.archive.files import Place
+from hubbub_aggregator.archive.writing import FORMAT, id_words
+from hubbub_aggregator.oracles import Payloads, oracle_for
+
+if TYPE_CHECKING:
+    import duckdb
+
+# How much of a file is at work at a time, in bytes; DuckDB itself gives no fewer rows at once
+# than it has in a vector.
+_BATCH: Final = 16 << 20
+_FEWEST_ROWS: Final = 2_048
+
+_GLOB: Final = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedRound:
+    """A file whose head has been checked; its rows are as they are read."""
+
+    place: Place
+    metric: Metric
+    n: int
+    version: str
+    """The Hubbub that wrote it."""
+    rows_sha256: str
+
+    def payloads(self, reader: "duckdb.DuckDBPyConnection") -> Iterator[Payloads]:
+        """All payloads, in arrays of some MiB; canonical, and of reports that differ in their id.
+
+        Raises ArchiveError, at the latest when all else is given.
+        """
+        size = self.metric.mechanism.payload_size
+        oracle = oracle_for(self.metric.mechanism)
+        digest, n, last = hashlib.sha256(), 0, b""
+        for rows in _rows(reader, self.place, size):
+            ids = rows[:, :REPORT_ID_BYTES]
+            first = ids[0].tobytes()
+            if first <= last or not _increasing(rows):
+                raise self._damaged("its ids are not each above the one before")
+            last = ids[-1].tobytes()
+            payloads = np.ascontiguousarray(rows[:, REPORT_ID_BYTES:])
+            if not oracle.canonical(payloads).all():
+                raise self._damaged("it holds a report that no device makes")
+            digest.update(rows.tobytes())
+            n += len(rows)
+            yield payloads
+        if n != self.n:
+            raise self._damaged(f"it holds {n:,} reports, where it says {self.n:,}")
+        if digest.hexdigest() != self.rows_sha256:
+            raise self._damaged("its reports are not those that were written")
+
+    def _damaged(self, what: str) -> ArchiveError:
+        return damaged(self.place, what)
+
+
+def damaged(place: Place, what: str) -> ArchiveError:
+    """What to say of a file that is not as it was written."""
+    return ArchiveError(f"{place.path} is damaged ({what}); restore it from a backup")
+
+
+def open_reader() -> "duckdb.DuckDBPyConnection":
+    """A DuckDB of its own, which keeps nothing and fetches nothing."""
+    import duckdb
+
+    return duckdb.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "memory_limit": "1GB",
+            # Rows come in the order of the file.
+            "preserve_insertion_order": "true",
+        },
+    )
+
+
+def open_round(place: Place) -> ArchivedRound:
+    """Check a file's form, and what it says of itself, against its contract and its name.
+
+    Raises ArchiveError or OSError.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(place.path) as file:
+            schema, found, rows = file.schema_arrow, file.metadata.metadata, file.metadata.num_rows
+    except pa.ArrowException as error:
+        raise damaged(place, f"it is no Parquet file: {_one_line(error)}") from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise damaged(place, f"it is no Parquet file: {_one_line(error)}") from None
+    said = {key: value.decode("utf-8", "replace") for key, value in (found or {}).items()}
+    form = _said(place, said, "format")
+    if form != FORMAT:
+        raise ArchiveError(
+            f"{place.path} has form {form[:20]!r}, and this version knows {FORMAT}; run a newer "
+            f"Hubbub"
+        )
+    metric = _contract(place, _said(place, said, "contract"))
+    digest, number = place.digest.hex(), place.round
+    for name, expected in {"digest": digest, "round": str(number), "n": str(rows)}.items():
+        if _said(place, said, name) != expected:
+            raise damaged(place, f"it says {name} {said[_key(name)][:64]!r}, not {expected}")
+    if metric.digest != place.digest:
+        raise damaged(place, "it holds another contract than its name says")
+    if not metric.retain:
+        raise ArchiveError(
+            f"{place.path} keeps reports of metric {metric.name!r}, whose contract does not allow "
+            f"it; delete it"
+        )
+    size = metric.mechanism.payload_size
+    wanted = [("id", pa.binary(REPORT_ID_BYTES)), ("payload", pa.binary(size))]
+    if [(field.name, field.type) for field in schema] != wanted:
+        raise damaged(place, f"its columns are not an id and a payload of {size} bytes")
+    return ArchivedRound(
+        place, metric, rows, _said(place, said, "version"), _said(place, said, "rows_sha256")
+    )
+
+
+def _key(name: str) -> bytes:
+    return f"hubbub.{name}".encode()
+
+
+def _said(place: Place, said: Mapping[bytes, str], name: str) -> str:
+    try:
+        return said[_key(name)]
+    except KeyError:
+        raise damaged(place, f"it does not say its {name}") from None
+
+
+def _contract(place: Place, text: str) -> Metric:
+    try:
+        return parse_metric(base64.b64decode(text, validate=True))
+    except BundleError as error:
+        raise damaged(place, f"no device accepts its contract: {error}") from None
+    except binascii.Error:
+        raise damaged(place, "its contract is not base64") from None
+
+
+def _rows(
+    reader: "duckdb.DuckDBPyConnection", place: Place, size: int
+) -> Iterator[NDArray[np.uint8]]:
+    """Ids and payloads side by side, in the order of the file."""
+    import duckdb
+    import pyarrow as pa
+
+    # A name is no pattern here.
+    name = _GLOB.sub(lambda special: f"[{special[0]}]", str(place.path))
+    most = max(_FEWEST_ROWS, _BATCH // (REPORT_ID_BYTES + size))
+    try:
+        found = reader.sql(
+            "SELECT id, payload FROM read_parquet(?, hive_partitioning = false)", params=[name]
+        )
+        batches: Any = found.to_arrow_reader(most)
+        for batch in batches:
+            columns = [
+                _bytes(batch.column(number), width)
+                for number, width in enumerate((REPORT_ID_BYTES, size))
+            ]
+            if batch.num_rows:
+                yield np.concatenate(columns, axis=1)
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise damaged(place, f"DuckDB says: {_one_line(error)}") from None
+
+
+def _bytes(column: Any, width: int) -> NDArray[np.uint8]:
+    """A column of byte strings as a table: uint8 of shape (n, width)."""
+    import pyarrow as pa
+
+    fixed = column.cast(pa.binary(width))
+    data = fixed.buffers()[1]
+    rows = np.frombuffer(data, np.uint8).reshape(-1, width)
+    return rows[fixed.offset : fixed.offset + len(fixed)]
+
+
+def _increasing(rows: NDArray[np.uint8]) -> bool:
+    high, low = id_words(rows)
+    above = (high[1:] > high[:-1]) | ((high[1:] == high[:-1]) & (low[1:] > low[:-1]))
+    return bool(above.all())
+
+
+def _one_line(error: Exception) -> str:
+    """The first line, since DuckDB and Arrow add what is for their developers."""
+    return str(error).partition("\n")[0][:200]

@@ -1,0 +1,163 @@
+"""`hubbub recount`: count an archive's reports again, and see whether it comes to the same."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hubbub_aggregator.commands import CommandError
+from hubbub_aggregator.commands.options import MAX_ROUND, FormatOfOne, FormatOfOneOption, KeysOption
+from hubbub_aggregator.commands.output import print_json, remark
+
+if TYPE_CHECKING:
+    from hubbub_aggregator.archive.comparing import Live
+    from hubbub_aggregator.archive.reading import ArchivedRound
+    from hubbub_aggregator.archive.recount import Recounted
+
+
+def recount(
+    folder: Annotated[Path, typer.Argument(help="The folder of `hubbub serve --archive`.")],
+    metric: Annotated[
+        str | None, typer.Argument(help="A metric's name; without it all that are there.")
+    ] = None,
+    *,
+    round_number: Annotated[
+        int | None,
+        typer.Option("--round", min=0, max=MAX_ROUND, help="Which round; without it every one."),
+    ] = None,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(help="Texts that open domains are asked about, one a line.", readable=False),
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option("--store", help="Compare with this store: a path or URL.")
+    ] = None,
+    aggregator: Annotated[
+        str | None, typer.Option(help="Compare with this private listener, host:port.")
+    ] = None,
+    keys: KeysOption = None,
+    output: FormatOfOneOption = FormatOfOne.TABLE,
+) -> None:
+    """Count archived reports again, each file checked against its contract.
+
+    With --store or --aggregator it exits 1 unless all that was counted live comes to the same.
+    """
+    from hubbub_aggregator.archive.errors import require_libraries
+
+    require_libraries()
+    # Imported here: no other command needs numpy to say what it does.
+    from hubbub_aggregator.archive.reading import open_reader
+    from hubbub_aggregator.archive.recount import recount as count
+    from hubbub_aggregator.candidates import read_candidates
+    from hubbub_aggregator.store import StoreError
+
+    texts = [] if candidates is None else read_candidates(candidates)
+    chosen = list(_chosen(folder, metric, round_number))
+    if texts and not any(archived.metric.domain.open for archived in chosen):
+        raise CommandError(
+            f"{chosen[0].metric.name} lists its values, which are all counted already; leave out "
+            f"--candidates, which are for open domains"
+        )
+    reports: list[dict[str, Any]] = []
+    try:
+        with _compared_with(store, aggregator, keys) as lives, closing(open_reader()) as reader:
+            for archived in chosen:
+                recounted = count(archived, reader, texts)
+                differences = [
+                    found for live in lives if (found := live.difference(recounted)) is not None
+                ]
+                reports.append(_report(recounted, bool(lives), differences))
+                if output is FormatOfOne.TABLE:
+                    _print(reports[-1])
+    except StoreError as error:
+        raise CommandError(str(error)) from None
+    if output is FormatOfOne.JSON:
+        print_json({"rounds": reports})
+    differing = [report for report in reports if report["differences"]]
+    for report in differing:
+        remark(
+            f"round {report['round']} of {report['metric']} differs: "
+            f"{'; '.join(report['differences'])}"
+        )
+    if differing:
+        raise typer.Exit(1)
+
+
+def _chosen(folder: Path, name: str | None, number: int | None) -> Iterator["ArchivedRound"]:
+    """The rounds that are asked for, each with its head checked. Raises CommandError if none."""
+    from hubbub_aggregator.archive.files import places
+    from hubbub_aggregator.archive.reading import open_round
+
+    found = False
+    for place in places(folder):
+        if number is None or place.round == number:
+            archived = open_round(place)
+            if name is None or archived.metric.name == name:
+                found = True
+                yield archived
+    if not found:
+        what = "" if number is None else f" of round {number}"
+        what += "" if name is None else f" of metric {name!r}"
+        raise CommandError(
+            f"{folder} holds no reports{what}; give the folder of `hubbub serve --archive`, and "
+            f"what is in it"
+        )
+
+
+@contextmanager
+def _compared_with(
+    store: str | None, aggregator: str | None, keys: Path | None
+) -> Iterator[list["Live"]]:
+    """What the counts are held against; raises CommandError or StoreError."""
+    from hubbub_aggregator.archive.comparing import InStore, Published
+    from hubbub_aggregator.doctor.store_file import store_path
+    from hubbub_aggregator.reader import connect
+    from hubbub_aggregator.store import Store
+
+    lives: list[Live] = []
+    with ExitStack() as stack:
+        if store is not None:
+            path = store_path(store)
+            if path is not None and not path.exists():
+                # To open one would make it.
+                raise CommandError(f"there is no store {path}; give --store")
+            opened = Store(store, writer=secrets.randbits(63), publish_step=1)
+            lives.append(InStore(stack.enter_context(closing(opened))))
+        if aggregator is not None:
+            lives.append(Published(stack.enter_context(connect(aggregator, keys))))
+        yield lives
+
+
+def _report(recounted: "Recounted", compared: bool, differences: list[str]) -> dict[str, Any]:
+    archived = recounted.round
+    return {
+        "metric": archived.metric.name,
+        "digest": archived.metric.digest.hex(),
+        "round": archived.place.round,
+        "mechanism": archived.metric.mechanism.name,
+        "n": recounted.tally.n,
+        "values": [
+            {"value": value, "count": count}
+            for value, count in zip(recounted.values, recounted.counts.tolist(), strict=True)
+        ],
+        "compared": compared,
+        "differences": differences,
+    }
+
+
+def _print(report: dict[str, Any]) -> None:
+    from hubbub_aggregator.text_table import text_table
+
+    print(f"{report['metric']}, round {report['round']}: n = {report['n']:,}; ", end="")
+    print(f"{report['mechanism']}, digest {report['digest'][:16]}…")
+    if report["compared"] and not report["differences"]:
+        print("the same as counted live, bit for bit")
+    rows = [(row["value"], f"{row['count']:,}") for row in report["values"]]
+    if rows:
+        print(text_table(("value", "count"), rows))
+    else:
+        print("an open domain: name candidates with --candidates FILE")
+    print()

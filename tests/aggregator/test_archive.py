@@ -1,0 +1,455 @@
+"""The archive: reports of closed rounds, which come to what was counted live, bit for bit."""
+
+import base64
+import errno
+import json
+import logging
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from hubbub.bundle import Bundle
+from hubbub_aggregator.archive import ArchiveError, reading, writing
+from hubbub_aggregator.archive.comparing import InStore
+from hubbub_aggregator.archive.files import path_of, places
+from hubbub_aggregator.archive.reading import open_reader, open_round
+from hubbub_aggregator.archive.recount import Recounted, recount
+from hubbub_aggregator.store import StoreDamaged
+from tests.aggregator.archives import (
+    NAMES,
+    NOW,
+    OPEN,
+    Counting,
+    Report,
+    archived,
+    contract,
+    reports_of,
+    shuffled,
+)
+from tests.aggregator.stores import run
+from tests.bundles import Operator, make_bundle, make_metric
+from tests.typed import typed
+
+CANDIDATES = ["tea", "coffee"]
+NAME = "randomised-response"
+
+
+@pytest.fixture(scope="module")
+def bundle(operator: Operator) -> Bundle:
+    return make_bundle(
+        operator, *(contract(name) for name in NAMES), make_metric("counted", source="counted")
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "archive"
+
+
+@pytest.fixture
+def counting(bundle: Bundle, location: str, folder: Path) -> Iterator[Counting]:
+    """On each kind of store in turn."""
+    with closing(Counting(bundle, location, folder)) as counting:
+        yield counting
+
+
+@pytest.fixture
+def one(bundle: Bundle, tmp_path: Path, folder: Path) -> Iterator[Counting]:
+    """In an SQLite file."""
+    with closing(Counting(bundle, str(tmp_path / "store"), folder)) as counting:
+        yield counting
+
+
+def recounted(folder: Path) -> list[Recounted]:
+    with closing(open_reader()) as reader:
+        return [recount(open_round(place), reader, CANDIDATES) for place in places(folder)]
+
+
+class TestRecounting:
+    def test_equals_the_live_tallies_of_every_mechanism(
+        self, counting: Counting, folder: Path
+    ) -> None:
+        for name in NAMES:
+            reports = reports_of(counting.bundle.metrics[name], 120)
+            # A repeated report is not there twice.
+            counting.count(name, [reports[:50], reports[50:51], reports[40:90], reports[90:]])
+            other = reports_of(counting.bundle.metrics[name], 30)
+            counting.count(name, [other], number=2)
+            assert (counting.close_round(name), counting.close_round(name, 2)) == (120, 30)
+        found = recounted(folder)
+        assert [(one.round.metric.name, one.round.place.round) for one in found] == sorted(
+            ((name, number) for name in NAMES for number in (0, 2)),
+            key=lambda one: (counting.bundle.metrics[one[0]].digest, one[1]),
+        )
+        for one in found:
+            published = counting.store.published(one.round.metric.digest, one.round.place.round)
+            assert published is not None
+            assert published.snapshot is not None
+            live = published.snapshot.tally
+            assert (one.tally.n, one.tally.to_bytes()) == (live.n, live.to_bytes())
+            assert InStore(counting.store).difference(one) is None
+        assert run(counting.store, "SELECT count(*) FROM counted_ids") == [(0,)]
+
+    def test_several_aggregators_count_one_round(
+        self, bundle: Bundle, location: str, folder: Path
+    ) -> None:
+        reports = reports_of(bundle.metrics[NAME], 100)
+        with (
+            closing(Counting(bundle, location, folder)) as first,
+            closing(Counting(bundle, location, folder, writer=2)) as second,
+        ):
+            first.count(NAME, [reports[:40]])
+            second.count(NAME, [reports[30:70]])
+            first.count(NAME, [reports[60:]])
+            assert (second.close_round(NAME), first.close_round(NAME)) == (100, 100)
+            (found,) = recounted(folder)
+            assert InStore(first.store).difference(found) is None
+
+    def test_in_parts_and_batches_it_is_the_same(
+        self, one: Counting, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(writing, "_PART", 2_000)
+        monkeypatch.setattr(writing, "_ROW_GROUP", 300)
+        monkeypatch.setattr(reading, "_BATCH", 1)
+        monkeypatch.setattr(reading, "_FEWEST_ROWS", 7)
+        one.count(OPEN, [reports_of(one.bundle.metrics[OPEN], 500)])
+        one.close_round(OPEN)
+        (found,) = recounted(folder)
+        assert InStore(one.store).difference(found) is None
+        assert parquet.ParquetFile(found.round.place.path).num_row_groups > 10
+
+    def test_sees_what_differs(self, one: Counting, folder: Path) -> None:
+        one.count(NAME, [reports_of(one.bundle.metrics[NAME], 20)])
+        one.close_round(NAME)
+        (found,) = recounted(folder)
+        live = InStore(one.store)
+        swapped = run(one.store, "SELECT cells FROM snapshot")[0][0]
+        cells = swapped[8:] + swapped[:8]
+        run(one.store, "UPDATE snapshot SET cells = :cells", {"cells": cells})
+        assert (live.difference(found) is None) == (cells == swapped)
+        run(one.store, "UPDATE snapshot SET n = 21")
+        assert live.difference(found) == "the store counted 21 reports, not 20"
+        run(one.store, "DELETE FROM snapshot")
+        assert live.difference(found) == "the store has no counts of it"
+
+
+class TestAFile:
+    @pytest.mark.parametrize("name", [NAME, "symmetric-unary", OPEN])
+    def test_tells_nothing_of_arrival(
+        self, bundle: Bundle, location: str, tmp_path: Path, name: str
+    ) -> None:
+        """The same reports in another order and in other commits make the same bytes."""
+        reports = reports_of(bundle.metrics[name], 90)
+        again = shuffled(reports)
+        alone = [[report] for report in shuffled(reports)]
+        files = {
+            archived(bundle, place, tmp_path / folder, name, commits)
+            for folder, place, commits in (
+                ("a", location, [reports]),
+                ("b", str(tmp_path / "b.sqlite3"), [again[:1], again[1:50], again[50:]]),
+                ("c", str(tmp_path / "c.sqlite3"), alone),
+            )
+        }
+        assert len(files) == 1
+
+    def test_says_what_it_is_and_is_private(self, one: Counting, folder: Path) -> None:
+        metric = one.bundle.metrics[NAME]
+        reports = reports_of(metric, 30)
+        one.count(NAME, [reports], number=1)
+        one.close_round(NAME, 1)
+        path = folder / f"digest={metric.digest.hex()}" / "round=1" / "reports.parquet"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert os.listdir(path.parent) == ["reports.parquet"]
+        table = parquet.read_table(path, partitioning=None)
+        assert table.schema.types == [pa.binary(16), pa.binary(metric.mechanism.payload_size)]
+        rows = [(row["id"], row["payload"]) for row in table.to_pylist()]
+        assert rows == sorted(reports)
+        said = {
+            key.decode(): value.decode()
+            for key, value in parquet.ParquetFile(path).metadata.metadata.items()
+        }
+        assert set(said) == {
+            f"hubbub.{name}"
+            for name in (
+                *("format", "version", "metric", "contract", "digest", "round", "n"),
+                "rows_sha256",
+            )
+        }
+        assert (said["hubbub.n"], said["hubbub.round"]) == ("30", "1")
+
+    def test_is_made_only_where_the_contract_allows_it(self, one: Counting, folder: Path) -> None:
+        one.count("counted", [reports_of(one.bundle.metrics["counted"], 10)])
+        assert one.close_round("counted") == 10
+        assert os.listdir(folder) == []
+
+    def test_is_not_made_of_nothing(self, one: Counting, folder: Path) -> None:
+        assert one.close_round(NAME) == 0
+        assert os.listdir(folder) == []
+
+    def test_is_not_made_unless_asked_for(self, bundle: Bundle, tmp_path: Path) -> None:
+        with closing(Counting(bundle, str(tmp_path / "store"), None)) as counting:
+            counting.count(NAME, [reports_of(bundle.metrics[NAME], 10)])
+            assert counting.close_round(NAME) == 10
+        assert os.listdir(tmp_path) == ["store"]
+
+
+class TestClosing:
+    @pytest.fixture
+    def reports(self, bundle: Bundle) -> list[Report]:
+        return reports_of(bundle.metrics[NAME], 50)
+
+    def test_a_full_disk_leaves_the_round_open(
+        self,
+        counting: Counting,
+        folder: Path,
+        reports: list[Report],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        def full(*_: Any) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        counting.count(NAME, [reports[:40]])
+        metric = counting.catalogue.by_name[NAME]
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            with pytest.raises(ArchiveError, match=r"stays open .*No space left on device"):
+                counting.close_round(NAME)
+        assert counting.store.open_rounds() == [(metric.digest, 0)]
+        assert list(folder.rglob("*.parquet*")) == []
+        # Those whose time is over are not tried again at once; whoever asks for it is obeyed.
+        with pytest.raises(ArchiveError, match="stays open"):
+            counting.closer.close_due(metric, 0, NOW)
+        counting.count(NAME, [reports[30:]])
+        assert counting.close_round(NAME) == 50
+        (found,) = recounted(folder)
+        assert InStore(counting.store).difference(found) is None
+
+    def test_killed_when_the_file_is_there_it_is_made_again(
+        self, bundle: Bundle, location: str, folder: Path, reports: list[Report]
+    ) -> None:
+        """Between the file and the end of the ids: nothing is lost, and nothing in it changes."""
+        with closing(Counting(bundle, location, folder)) as counting:
+            counting.count(NAME, [reports])
+            digest = bundle.metrics[NAME].digest
+
+            def killed(kept: Any) -> None:
+                writing.Archive(folder).write(bundle.metrics[NAME], 0, kept)
+                raise KeyboardInterrupt
+
+            with pytest.raises(KeyboardInterrupt):
+                counting.store.close_round(digest, 0, now=NOW, keep=killed)
+        path = path_of(folder, digest, 0)
+        before = path.read_bytes()
+        with closing(Counting(bundle, location, folder)) as counting:
+            assert counting.store.open_rounds() == [(digest, 0)]
+            assert counting.count(NAME, [reports[:1]]) == [b"\2"]
+            assert counting.close_round(NAME) == 50
+            assert path.read_bytes() == before
+            # And closed for good it stays as it is.
+            path.unlink()
+            assert counting.close_round(NAME) == 50
+        assert not path.exists()
+
+    def test_what_an_earlier_version_counted_is_closed_without(
+        self,
+        counting: Counting,
+        folder: Path,
+        reports: list[Report],
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        counting.count(NAME, [reports])
+        run(counting.store, "UPDATE retained SET ids_row = NULL")
+        with caplog.at_level(logging.WARNING):
+            assert counting.close_round(NAME) == 50
+        assert "is not archived: some of its reports were counted by an earlier" in caplog.text
+        assert list(folder.rglob("*.parquet*")) == []
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            "DELETE FROM retained",
+            "UPDATE retained SET n = n - 1",
+            "UPDATE counted_ids SET ids = substr(ids, 2)",
+        ],
+    )
+    def test_a_damaged_store_closes_nothing(
+        self, one: Counting, folder: Path, reports: list[Report], damage: str
+    ) -> None:
+        one.count(NAME, [reports])
+        run(one.store, damage)
+        with pytest.raises(StoreDamaged, match="retained"):
+            one.close_round(NAME)
+        assert list(folder.rglob("*.parquet*")) == []
+
+
+def rewritten(path: Path, change: Callable[[pa.Table, dict[str, str]], pa.Table]) -> None:
+    """Change a file's rows, or what it says of itself, as somebody with a notebook would."""
+    file = parquet.ParquetFile(path)
+    said = {key.decode(): value.decode() for key, value in file.metadata.metadata.items()}
+    table = change(file.read(), said)
+    with parquet.ParquetWriter(path, table.schema, store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(said)
+
+
+def says(**changed: str) -> Callable[[pa.Table, dict[str, str]], pa.Table]:
+    def change(table: pa.Table, said: dict[str, str]) -> pa.Table:
+        said.update({f"hubbub.{name}": value for name, value in changed.items()})
+        return table
+
+    return change
+
+
+def twice(table: pa.Table, said: dict[str, str]) -> pa.Table:
+    said["hubbub.n"] = "41"
+    return pa.concat_tables([table.slice(0, 1), table])
+
+
+def longer(table: pa.Table, _: dict[str, str]) -> pa.Table:
+    payloads = [payload + b"\0" for payload in table["payload"].to_pylist()]
+    return table.set_column(1, "payload", pa.array(payloads, pa.binary(2)))
+
+
+def foreign(table: pa.Table, _: dict[str, str]) -> pa.Table:
+    return table.set_column(1, "payload", pa.array([b"\xff"] * len(table), pa.binary(1)))
+
+
+def other(table: pa.Table, _: dict[str, str]) -> pa.Table:
+    payloads = [bytes([(payload[0] + 1) % 7]) for payload in table["payload"].to_pylist()]
+    return table.set_column(1, "payload", pa.array(payloads, pa.binary(1)))
+
+
+class TestDamage:
+    @pytest.fixture
+    def path(self, one: Counting, folder: Path) -> Path:
+        one.count(NAME, [reports_of(one.bundle.metrics[NAME], 40)])
+        one.close_round(NAME)
+        return path_of(folder, one.bundle.metrics[NAME].digest, 0)
+
+    @pytest.mark.parametrize(
+        ("change", "text"),
+        [
+            (lambda table, _: table.slice(0, 39), "says n '40', not 39"),
+            (lambda table, _: table.take(list(range(39, -1, -1))), "not each above the one"),
+            (twice, "not each above the one"),
+            (longer, "not an id and a payload of 1 bytes"),
+            (foreign, "a report that no device makes"),
+            (other, "not those that were written"),
+            (lambda table, _: table.drop(["id"]), "not an id and a payload"),
+            (says(n="41"), "says n '41', not 40"),
+            (says(round="1"), "says round '1', not 0"),
+            (says(digest="0" * 64), "says digest '0000"),
+            (says(format="2"), "run a newer Hubbub"),
+            (says(contract="?"), "not base64"),
+            (says(contract="AAAA"), "no device accepts its contract"),
+        ],
+    )
+    def test_what_was_changed_is_refused(
+        self, path: Path, folder: Path, change: Any, text: str
+    ) -> None:
+        rewritten(path, change)
+        with pytest.raises(ArchiveError, match=text) as raised:
+            recounted(folder)
+        assert str(raised.value).startswith(str(path))
+
+    def test_every_byte_counts(self, path: Path, folder: Path) -> None:
+        """Wherever a byte is changed, or the file ends, it is refused or says the same."""
+        data = path.read_bytes()
+        (before,) = recounted(folder)
+        for at in [*range(0, len(data), 41), *range(len(data) - 8, len(data))]:
+            for damaged in (data[:at], data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]):
+                path.write_bytes(damaged)
+                try:
+                    (after,) = recounted(folder)
+                except ArchiveError:
+                    continue
+                assert after.tally.to_bytes() == before.tally.to_bytes()
+
+    def test_a_round_under_another_name_is_refused(self, path: Path, folder: Path) -> None:
+        path.parent.rename(path.parent.with_name("round=7"))
+        with pytest.raises(ArchiveError, match="says round '0', not 7"):
+            recounted(folder)
+
+    def test_a_metric_that_does_not_allow_it_is_refused(
+        self, one: Counting, path: Path, folder: Path
+    ) -> None:
+        metric = one.bundle.metrics["counted"]
+        encoded = base64.b64encode(metric.contract).decode()
+        rewritten(path, says(contract=encoded, digest=metric.digest.hex()))
+        path.parent.parent.rename(folder / f"digest={metric.digest.hex()}")
+        with pytest.raises(ArchiveError, match="whose contract does not allow it"):
+            recounted(folder)
+
+    def test_names_are_no_patterns(self, one: Counting, path: Path, tmp_path: Path) -> None:
+        strange = tmp_path / "a[b]*?'c"
+        path.parents[2].rename(strange)
+        (found,) = recounted(strange)
+        assert InStore(one.store).difference(found) is None
+
+
+class TestCommand:
+    @pytest.fixture
+    def full(self, one: Counting, folder: Path) -> Path:
+        for name in (NAME, OPEN):
+            one.count(name, [reports_of(one.bundle.metrics[name], 40)])
+            one.close_round(name)
+        one.count(NAME, [reports_of(one.bundle.metrics[NAME], 20)], number=1)
+        one.close_round(NAME, 1)
+        return folder
+
+    def test_table(self, full: Path, tmp_path: Path) -> None:
+        ran = typed("recount", full, NAME, "--store", tmp_path / "store")
+        assert (ran.returncode, ran.stderr) == (0, "")
+        first, second, *_ = ran.stdout.splitlines()
+        assert first.startswith(f"{NAME}, round 0: n = 40; randomised-response, digest ")
+        assert second == "the same as counted live, bit for bit"
+        assert "round 1: n = 20" in ran.stdout
+        assert "value 6" in ran.stdout
+
+    def test_json_with_candidates(self, full: Path, tmp_path: Path) -> None:
+        (tmp_path / "drinks.txt").write_text("tea\ncoffee\n")
+        ran = typed(
+            *("recount", full, OPEN, "--candidates", tmp_path / "drinks.txt"),
+            *("--format", "json", "--store", f"sqlite:///{tmp_path}/store"),
+        )
+        (found,) = json.loads(ran.stdout)["rounds"]
+        assert (found["n"], found["compared"], found["differences"]) == (40, True, [])
+        tea, coffee = found["values"]
+        assert (tea["value"], coffee["value"]) == ("tea", "coffee")
+        assert tea["count"] > coffee["count"]
+
+    def test_differences_are_said_and_are_a_failure(
+        self, one: Counting, full: Path, tmp_path: Path
+    ) -> None:
+        run(one.store, "UPDATE snapshot SET n = n + 1")
+        ran = typed("recount", full, NAME, "--round", 1, "--store", tmp_path / "store")
+        assert ran.returncode == 1
+        assert ran.stderr == (
+            f"hubbub: round 1 of {NAME} differs: the store counted 21 reports, not 20\n"
+        )
+
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            (["nothing"], "holds no reports of metric 'nothing'; give"),
+            ([NAME, "--round", 2], f"holds no reports of round 2 of metric '{NAME}'; give"),
+            ([NAME, "--candidates", "drinks.txt"], "leave out --candidates"),
+            (["--store", "nowhere"], "there is no store"),
+        ],
+    )
+    def test_one_line_says_what_is_wrong(
+        self, full: Path, tmp_path: Path, arguments: list[str], text: str
+    ) -> None:
+        (tmp_path / "drinks.txt").write_text("tea\n")
+        ran = typed("recount", full, *arguments, cwd=tmp_path)
+        assert ran.returncode == 1
+        assert text in ran.stderr
+        assert ran.stderr.count("\n") == 1

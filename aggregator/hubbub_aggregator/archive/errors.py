@@ -1,5 +1,7 @@
 """What writing or reading an archive can meet."""
 
+from importlib.util import find_spec
+
 from hubbub_aggregator.mistakes import Mistake
 
 
@@ -9,11 +11,6 @@ class ArchiveError(Mistake):
 
 def require_libraries() -> None:
     """Raises ArchiveError if the extra is not installed."""
-    try:
-        import duckdb
-        import pyarrow  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ArchiveError(
-            f"an archive needs {error.name}: pip install 'hubbub[archive]'"
-        ) from None
-    del duckdb
+    for library in ("duckdb", "pyarrow"):
+        if find_spec(library) is None:
+            raise ArchiveError(f"an archive needs {library}: pip install 'hubbub[archive]'")

@@ -1,7 +1,7 @@
 """`hubbub recount`: count an archive's reports again, and see whether it comes to the same."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -110,7 +110,7 @@ def _chosen(folder: Path, name: str | None, number: int | None) -> Iterator["Arc
 @contextmanager
 def _compared_with(
     store: str | None, aggregator: str | None, keys: Path | None
-) -> Iterator[list["Live"]]:
+) -> Generator[list["Live"]]:
     """What the counts are held against; raises CommandError or StoreError."""
     from hubbub_aggregator.archive.comparing import InStore, Published
     from hubbub_aggregator.doctor.store_file import store_path

@@ -15,7 +15,7 @@ from hubbub_aggregator.oracles import OpenHashingOracle
 from hubbub_aggregator.refusals import Refused
 from hubbub_aggregator.services.figures import figures_of, no_figures
 from hubbub_aggregator.services.turns import Turns
-from hubbub_aggregator.store import Snapshot, Store
+from hubbub_aggregator.store import ReportsForgotten, Snapshot, Store
 
 if TYPE_CHECKING:
     from hubbub_aggregator.estimation.intervals import Target
@@ -64,10 +64,17 @@ class Decoder:
         ):
             counts = np.zeros(len(candidates), np.int64)
             indices = [text_index(candidate) for candidate in candidates]
-            for payloads in retained:
-                if not wanted():
-                    raise Refused(grpc.StatusCode.CANCELLED, "the caller has gone")
-                counts += oracle.candidate_supports(payloads, indices)
+            try:
+                for payloads in retained:
+                    if not wanted():
+                        raise Refused(grpc.StatusCode.CANCELLED, "the caller has gone")
+                    counts += oracle.candidate_supports(payloads, indices)
+            except ReportsForgotten:
+                raise Refused(
+                    grpc.StatusCode.FAILED_PRECONDITION,
+                    f"the reports of round {number} of metric {metric.metric.name!r} were "
+                    f"forgotten; `hubbub recount` decodes those that are archived",
+                ) from None
         return figures_of(
             metric.metric.mechanism.support, candidates, counts, n, target=target, level=level
         )

@@ -3,6 +3,7 @@
 from hubbub_aggregator.store.errors import (
     NewerSchema,
     NotAStore,
+    ReportsForgotten,
     StoreDamaged,
     StoreError,
     StoreUnavailable,
@@ -28,6 +29,7 @@ __all__ = [
     "NewerSchema",
     "NotAStore",
     "Published",
+    "ReportsForgotten",
     "Snapshot",
     "Store",
     "StoreDamaged",

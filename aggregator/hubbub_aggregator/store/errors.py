@@ -18,6 +18,15 @@ class StoreDamaged(StoreError):
     """Holds something it cannot hold. Never mended by starting afresh."""
 
 
+class ReportsForgotten(StoreError):
+    """Reports of a closed round were kept once, and are not any more."""
+
+    def __init__(self, location: str, number: int) -> None:
+        super().__init__(
+            location, f"the reports of round {number} were forgotten; an archive may have them"
+        )
+
+
 class NotAStore(StoreError):
     """A database that something else made."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
 
 from hubbub_aggregator.store import schema, upgrades
 from hubbub_aggregator.store.errors import NotAStore, StoreDamaged, StoreUnavailable
@@ -101,6 +102,23 @@ def _configure(connection: sqlite3.Connection, _record: Any) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     # What is deleted, such as the ids of a round that closes, is overwritten as well.
     connection.execute("PRAGMA secure_delete = ON")
+
+
+def empty_log(engine: Engine) -> bool:
+    """Move all commits into the file itself, and cut the one beside it to nothing.
+
+    False: somebody reads an older state, and some of it is there still. What SQLAlchemy raises.
+    """
+    raw = engine.raw_connection()
+    try:
+        cursor = raw.cursor()
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        busy, *_ = cursor.fetchone() or (1,)
+        return not busy
+    except sqlite3.Error as error:
+        raise DBAPIError.instance(None, None, error, sqlite3.Error) from error
+    finally:
+        raw.close()
 
 
 def _begin(connection: Connection) -> None:

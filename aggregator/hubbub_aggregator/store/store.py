@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine
 
 from hubbub.bundle import Bundle
 from hubbub.contract import Metric
-from hubbub_aggregator.store import contracts, statements
+from hubbub_aggregator.store import contracts, sqlite, statements
 from hubbub_aggregator.store.counting import Counting, damaged, read_tally
 from hubbub_aggregator.store.engine import (
     WRITES,
@@ -24,7 +24,8 @@ from hubbub_aggregator.store.engine import (
     open_engine,
     translated,
 )
-from hubbub_aggregator.store.errors import StoreDamaged
+from hubbub_aggregator.store.errors import ReportsForgotten, StoreDamaged
+from hubbub_aggregator.store.forgetting import Kept, forget, kept
 from hubbub_aggregator.store.overview import Overview, read_overview
 from hubbub_aggregator.store.prepared import Cursor, writing
 from hubbub_aggregator.store.retention import blocks
@@ -195,8 +196,10 @@ class Store:
     ) -> Generator[NDArray[np.uint8]]:
         """The payloads, of `size` bytes each, that a round's snapshot of n reports counts.
 
-        In arrays of some MiB, shape (some, size), of a metric that retains its reports.
+        In arrays of some MiB, shape (some, size), of a metric that retains its reports. Raises
+        ReportsForgotten if there are none any more.
         """
+        empty = True
         key = {"digest": digest, "number": number}
         with (
             self._transaction(self._engine) as connection,
@@ -204,9 +207,38 @@ class Store:
             connection.execute(statements.RETAINED, key) as rows,
         ):
             try:
-                yield from blocks(rows, n, size)
+                for block in blocks(rows, n, size):
+                    empty = False
+                    yield block
             except ValueError as error:
+                published = self.published(digest, number)
+                if empty and published is not None and published.closed:
+                    raise ReportsForgotten(self.location, number) from None
                 raise self._damaged(f"what it retained is {error}") from error
+
+    # Forgetting
+
+    def kept(self, digest: bytes) -> Kept:
+        """What it keeps of a metric, which `forget` would delete."""
+        with self._transaction(self._engine) as connection:
+            return kept(connection, digest)
+
+    def forget(self, digest: bytes, *, counts: bool) -> Kept:
+        """Delete the reports, and if so asked the `counts`, of a metric's closed rounds.
+
+        Returns what there was. These rounds stay closed, and take no report again.
+        """
+        with self._transaction(self._engine.execution_options(**{WRITES: True})) as connection:
+            return forget(connection, digest, counts=counts)
+
+    def scrub(self) -> bool:
+        """See to it that no byte of what was deleted is left; False: some may be, for a while."""
+        if self._engine.dialect.name != "sqlite":
+            # The server has means of its own, at times of its own.
+            return False
+        with translated(self.location):
+            self._opened.require()
+            return sqlite.empty_log(self._engine)
 
     def _tally(self, n: int, cells: bytes, plain: int) -> Tally:
         return read_tally(self.location, n, cells, plain)

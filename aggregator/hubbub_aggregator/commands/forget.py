@@ -1,0 +1,102 @@
+"""`hubbub forget`: delete what was kept of a metric, in its store and in its archive."""
+
+import secrets
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hubbub_aggregator.commands import CommandError
+from hubbub_aggregator.commands import serve_options as options
+from hubbub_aggregator.commands.output import remark
+
+if TYPE_CHECKING:
+    from hubbub.contract import Metric
+    from hubbub_aggregator.store import Store
+
+
+def forget(
+    metric: Annotated[str, typer.Argument(help="The metric's name.")],
+    *,
+    store: options.StoreLocation = None,
+    archive: options.Archive = None,
+    counts: Annotated[
+        bool, typer.Option("--counts", help="The counts of closed rounds too: no estimates then.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    config: options.Config = None,
+) -> None:
+    """Delete the reports that were kept of a metric's closed rounds; the aggregator may run on.
+
+    What its name means stays bound to it for ever, and closed rounds take no report again. Copies
+    elsewhere, such as backups, are yours to delete.
+    """
+    settings = options.settings_from(config, store=store, archive=archive)
+    # Imported here: no other command needs SQLAlchemy to say what it does.
+    from hubbub_aggregator.archive.removal import remove
+    from hubbub_aggregator.doctor.store_file import store_path
+    from hubbub_aggregator.store import Store, StoreError
+
+    path = store_path(settings.store)
+    if path is not None and not path.exists():
+        # To open one would make it.
+        raise CommandError(f"there is no store {path}; give --store")
+    try:
+        with closing(Store(settings.store, writer=secrets.randbits(63), publish_step=1)) as opened:
+            known = _known(opened, metric)
+            if not _agreed(opened, settings.archive, known, counts=counts, yes=yes):
+                return
+            found = opened.forget(known.digest, counts=counts)
+            if settings.archive is not None:
+                remove(settings.archive, known.digest)
+            gone = opened.scrub()
+    except StoreError as error:
+        raise CommandError(str(error)) from None
+    print(f"{metric}: forgotten, with {found.reports:,} reports in the store")
+    if not gone:
+        remark(
+            "bytes of what was deleted may be left in the store's files for a while; for "
+            "PostgreSQL VACUUM sees to it, for SQLite the same command again"
+        )
+
+
+def _known(store: "Store", name: str) -> "Metric":
+    for metric in store.metrics():
+        if metric.name == name:
+            return metric
+    raise CommandError(f"{store.location} knows no metric {name!r}; look for its name in the store")
+
+
+def _agreed(
+    store: "Store", archive: Path | None, metric: "Metric", *, counts: bool, yes: bool
+) -> bool:
+    """Say what there is to delete, and ask. False: nothing is to be done."""
+    from hubbub_aggregator.archive.removal import size_of
+
+    kept = store.kept(metric.digest)
+    size = 0 if archive is None else size_of(archive, metric.digest)
+    if kept.open:
+        remark(
+            f"{metric.name} keeps the reports of {_rounds(kept.open)}, which can be forgotten "
+            f"when closed"
+        )
+    parts: list[str] = []
+    if kept.reports:
+        parts.append(f"{kept.reports:,} reports in {store.location}")
+    if size:
+        parts.append(f"{size:,} bytes in {archive}")
+    if counts and kept.counts:
+        parts.append(f"the counts of {_rounds(kept.counts)}")
+    if not parts:
+        print(f"{metric.name}: nothing is kept that could be forgotten")
+        return False
+    print(f"{metric.name}: " + ", and ".join(parts))
+    return yes or typer.confirm("Delete this for good?")
+
+
+def _rounds(numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return f"round {numbers[0]}"
+    return f"{len(numbers):,} rounds from {numbers[0]} to {numbers[-1]}"

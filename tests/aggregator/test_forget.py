@@ -1,0 +1,167 @@
+"""`hubbub forget`: what was kept is gone, and what must stay is there."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from unittest import mock
+
+import grpc
+import pytest
+
+from hubbub.bundle import Bundle
+from hubbub_aggregator.refusals import Refused
+from hubbub_aggregator.services.candidates import Decoder
+from hubbub_aggregator.store import ReportsForgotten
+from tests.aggregator.archives import OPEN, Counting, Report, contract, reports_of
+from tests.aggregator.stores import run
+from tests.bundles import Operator, make_bundle
+from tests.typed import Ran, typed
+
+OTHER = "symmetric-unary"
+
+
+@pytest.fixture(scope="module")
+def bundle(operator: Operator) -> Bundle:
+    return make_bundle(operator, contract(OPEN), contract(OTHER))
+
+
+@pytest.fixture
+def reports(bundle: Bundle) -> list[Report]:
+    return reports_of(bundle.metrics[OPEN], 60)
+
+
+@pytest.fixture
+def counting(
+    bundle: Bundle, location: str, tmp_path: Path, reports: list[Report]
+) -> Iterator[Counting]:
+    """A closed round and an open one of one metric, and a closed one of another."""
+    with closing(Counting(bundle, location, tmp_path / "archive")) as counting:
+        counting.count(OPEN, [reports[:30], reports[30:40]])
+        counting.close_round(OPEN)
+        counting.count(OPEN, [reports[40:]], number=1)
+        counting.count(OTHER, [reports_of(bundle.metrics[OTHER], 20)])
+        counting.close_round(OTHER)
+        yield counting
+
+
+def forget(location: str, tmp_path: Path, *flags: str) -> Ran:
+    return typed("forget", OPEN, "--store", location, "--archive", tmp_path / "archive", *flags)
+
+
+def sizes(counting: Counting, name: str, number: int = 0) -> int:
+    """How many reports the store has of a round."""
+    digest = counting.bundle.metrics[name].digest
+    found = run(
+        counting.store,
+        "SELECT retained.n FROM retained JOIN round ON round.id = round_id "
+        "WHERE digest = :digest AND number = :number",
+        {"digest": digest, "number": number},
+    )
+    return sum(n for (n,) in found)
+
+
+def test_only_what_was_kept_goes(counting: Counting, location: str, tmp_path: Path) -> None:
+    ran = forget(location, tmp_path, "--yes")
+    assert ran.returncode == 0, ran.stderr
+    assert "40 reports in" in ran.stdout
+    assert "keeps the reports of round 1, which can be forgotten when closed" in ran.stderr
+    assert [sizes(counting, OPEN), sizes(counting, OPEN, 1), sizes(counting, OTHER)] == [0, 20, 20]
+    digest = counting.bundle.metrics[OTHER].digest.hex()
+    assert os.listdir(tmp_path / "archive") == [f"digest={digest}"]
+    published = counting.store.published(counting.bundle.metrics[OPEN].digest, 0)
+    assert published is not None
+    assert published.snapshot is not None
+    assert published.snapshot.tally.n == 40
+    again = forget(location, tmp_path, "--yes")
+    assert again.stdout == f"{OPEN}: nothing is kept that could be forgotten\n"
+
+
+def test_counts_go_too_if_so_asked(
+    counting: Counting, location: str, tmp_path: Path, reports: list[Report]
+) -> None:
+    ran = forget(location, tmp_path, "--yes", "--counts")
+    assert "the counts of round 0" in ran.stdout
+    published = counting.store.published(counting.bundle.metrics[OPEN].digest, 0)
+    assert published is not None
+    assert (published.closed, published.snapshot) == (True, None)
+    # It takes no report again, and its name means what it did.
+    assert counting.count(OPEN, [reports[:5]]) == [None]
+    assert [metric.name for metric in counting.store.metrics()] == [OPEN, OTHER]
+    # The open round closes as it would have.
+    assert counting.close_round(OPEN, 1) == 20
+
+
+def test_readers_are_told(counting: Counting, location: str, tmp_path: Path) -> None:
+    metric = counting.catalogue.by_name[OPEN]
+    published = counting.store.published(metric.digest, 0)
+    assert published is not None
+    forget(location, tmp_path, "--yes")
+    with pytest.raises(ReportsForgotten, match="round 0 were forgotten"):
+        list(counting.store.retained(metric.digest, 0, 40, metric.oracle.payload_size))
+    with pytest.raises(Refused, match="were forgotten; `hubbub recount`") as raised:
+        Decoder(counting.store).figures(
+            metric,
+            0,
+            published.snapshot,
+            ["tea"],
+            target="respondents",
+            level=0.95,
+            wanted=lambda: True,
+        )
+    assert raised.value.code is grpc.StatusCode.FAILED_PRECONDITION
+
+
+@pytest.mark.parametrize(("answer", "left"), [(True, 0), (False, 40)])
+def test_it_asks(
+    counting: Counting, location: str, tmp_path: Path, answer: bool, left: int
+) -> None:
+    with mock.patch("typer.confirm", return_value=answer) as asked:
+        assert forget(location, tmp_path).returncode == 0
+    asked.assert_called_once_with("Delete this for good?")
+    assert sizes(counting, OPEN) == left
+
+
+@pytest.mark.parametrize("location", ["sqlite"], indirect=True)
+def test_no_byte_is_left_in_an_sqlite_store(
+    counting: Counting, location: str, tmp_path: Path, reports: list[Report]
+) -> None:
+    """While the aggregator has it open."""
+
+    def left() -> tuple[int, int]:
+        files = [*tmp_path.glob("store.sqlite3*"), *(tmp_path / "archive").rglob("*.parquet")]
+        data = b"".join(path.read_bytes() for path in files)
+        return sum(p in data for _, p in reports[:40]), sum(i in data for i, _ in reports[:40])
+
+    assert left() == (40, 40)
+    forget(location, tmp_path, "--yes")
+    assert left() == (0, 0)
+
+
+@pytest.mark.parametrize("location", ["sqlite"], indirect=True)
+def test_closing_overwrites_the_ids(
+    counting: Counting, location: str, tmp_path: Path, reports: list[Report]
+) -> None:
+    counting.close_round(OPEN, 1)
+    assert counting.store.scrub()
+    data = b"".join(path.read_bytes() for path in tmp_path.glob("store.sqlite3*"))
+    assert sum(i in data for i, _ in reports) == 0
+
+
+@pytest.mark.parametrize("location", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["nothing"], "knows no metric 'nothing'"),
+        ([OPEN, "--archive", "nowhere"], "there is no archive nowhere; give --archive"),
+        ([OPEN, "--store", "nowhere"], "there is no store"),
+    ],
+)
+def test_one_line_says_what_is_wrong(
+    counting: Counting, location: str, tmp_path: Path, arguments: list[str], text: str
+) -> None:
+    ran = typed("forget", "--store", location, *arguments, "--yes", cwd=tmp_path)
+    assert ran.returncode == 1
+    assert text in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert not (tmp_path / "nowhere").exists()

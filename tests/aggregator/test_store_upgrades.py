@@ -103,24 +103,33 @@ def make_old(location: str, version: int, bundle: Bundle, ids: Sequence[bytes]) 
     if "://" not in location:
         with closing(sqlite3.connect(location)) as file:
             file.executescript(VERSION_1 if version == 1 else VERSION_1 + VERSION_2)
-            file.execute("INSERT INTO hubbub_store VALUES (?)", (version,))
+            # Schema 3 is made of it by its migration.
+            file.execute("INSERT INTO hubbub_store VALUES (?)", (min(version, 2),))
             file.commit()
     with connected(location) as connection:
         if "://" in location:
             upgrades.migrate(connection, 0, version)
+        elif version == 3:
+            upgrades.migrate(connection, 2, version)
         (metric,) = bundle.metrics.values()
         cells = np.array([0, STEP, 0, 0], "<i8").tobytes()
+        plain = (0,) if version == 3 else ()
         for table, row in {
             "bundle": (bundle.operator, bundle.revision, bundle.signed),
             "contract": (metric.digest, metric.name, metric.contract),
             "round": (1, metric.digest, 0, None),
-            "tally": (1, 7, STEP, cells),
-            "snapshot": (1, STEP, cells, NOW),
+            "tally": (1, 7, STEP, cells, *plain),
+            "snapshot": (1, STEP, cells, NOW, *plain),
         }.items():
             put(connection, table, [row])
-        put(connection, "report", [(1, report_id) for report_id in ids])
+        if version < 3:
+            put(connection, "report", [(1, report_id) for report_id in ids])
+        else:
+            put(connection, "counted_ids", [(1, 1, 0, b"".join(ids))])
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT setval('round_id_seq', 1)"))
+            if version == 3:
+                connection.execute(text("SELECT setval('counted_ids_id_seq', 1)"))
 
 
 def put(connection: Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -170,7 +179,7 @@ def bundle(operator: Operator) -> Bundle:
 
 
 class TestAnOlderSchema:
-    @pytest.mark.parametrize("version", [1, 2])
+    @pytest.mark.parametrize("version", [1, 2, 3])
     def test_is_brought_up(self, location: str, bundle: Bundle, version: int) -> None:
         ids = fresh(STEP)
         make_old(location, version, bundle, ids)
@@ -198,6 +207,14 @@ class TestAnOlderSchema:
         assert [len(row[2]) for row in rows] == [16 * PACKED, 16 * PACKED, 16 * 5]
         packed = b"".join(row[2] for row in rows)
         assert {packed[at : at + 16] for at in range(0, len(packed), 16)} == set(ids)
+        store.close()
+
+    def test_does_not_say_whose_id_is_whose(self, location: str, bundle: Bundle) -> None:
+        make_old(location, 3, bundle, fresh(1))
+        with connected(location) as connection:
+            put(connection, "retained", [(1, 1, 1, b"abcd")])
+        store = open_store(location)
+        assert run(store, "SELECT ids_row FROM retained") == [(None,)]
         store.close()
 
     def test_forgets_ids_of_closed_rounds(self, location: str, bundle: Bundle) -> None:
@@ -228,7 +245,7 @@ class TestAnOlderSchema:
             open_store(location)
         assert contents(location) == before
 
-    @pytest.mark.parametrize("version", [0, 1, 2])
+    @pytest.mark.parametrize("version", [0, 1, 2, 3])
     def test_comes_to_what_a_new_store_has(
         self, location: str, bundle: Bundle, version: int
     ) -> None:

@@ -84,7 +84,9 @@ def open_reader() -> "duckdb.DuckDBPyConnection":
         config={
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
-            "memory_limit": "1GB",
+            "memory_limit": "512MB",
+            # More would read ahead, and wait for the counting all the same.
+            "threads": "1",
             # Rows come in the order of the file.
             "preserve_insertion_order": "true",
         },

@@ -29,7 +29,7 @@ FORMAT: Final = "1"
 
 # Reports that are sorted at a time. What does not fit is read from the store once more for each
 # further part: ids are random, so a part is a range of them. Bytes.
-_PART: Final = 64 << 20
+_PART: Final = 128 << 20
 _ROW_GROUP: Final = 16 << 20
 
 _PRIVATE: Final = 0o600
@@ -89,7 +89,7 @@ def _write(file: Any, metric: Metric, number: int, reports: KeptReports) -> None
         store_schema=False,
     ) as writer:
         for rows in _sorted_parts(reports, size):
-            digest.update(rows.tobytes())
+            digest.update(rows.data)
             arrays = [
                 _column(rows[:, :REPORT_ID_BYTES], columns["id"]),
                 _column(rows[:, REPORT_ID_BYTES:], columns["payload"]),

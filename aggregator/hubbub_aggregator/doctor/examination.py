@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hubbub.bundle import Bundle
+from hubbub_aggregator.doctor.archive_folder import look_at_archive
 from hubbub_aggregator.doctor.bundle_file import load_bundle, look_at_bundle
 from hubbub_aggregator.doctor.findings import About, Finding
 from hubbub_aggregator.doctor.keys_folder import look_at_certificate, look_at_keys
@@ -40,6 +41,7 @@ def examine(
     if public_tls or settings.private_tls:
         yield from look_at_certificate(settings.keys, bundle if public_tls else None, clock)
     yield from look_at_store(settings.store, _operator(settings.keys), bundle)
+    yield from look_at_archive(settings.archive)
     yield from look_at_limits(settings.threads, CALLS_PER_THREAD)
     yield from About("settings").looking(lambda: _plaintext(settings, insecure_loopback))
     yield from look_at_ports(

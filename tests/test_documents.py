@@ -7,11 +7,14 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests import namespaces
+from tests.aggregator.archives import Counting, reports_of
+from tests.bundles import Operator, make_bundle, make_metric
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -83,6 +86,36 @@ def test_the_readme_works_as_it_stands(namespace: list[str], tmp_path: Path) -> 
     assert result.returncode == 0, result.stdout + result.stderr
     for expected in ("worst ratio", "counted", "Question", "is closed now", '"soup"'):
         assert expected in result.stdout
+
+
+def test_the_archives_commands_work_as_they_stand(tmp_path: Path) -> None:
+    """Those of docs/operations.md, on a metric whose round was archived when it closed."""
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    section = text.partition("## The archive\n")[2].partition("## Open domains\n")[0]
+    commands = [block for block in blocks(section, "sh") if not block.startswith("hubbub serve")]
+    assert len(commands) == 3
+    name = "drink.favourite"
+    bundle = make_bundle(
+        Operator.create(tmp_path / "keys"),
+        make_metric(name, open=True, source="drinks", periodic=(60, 2, 60)),
+    )
+    store = str(tmp_path / "hubbub.sqlite3")
+    with closing(Counting(bundle, store, tmp_path / "archive")) as counting:
+        counting.count(name, [reports_of(bundle.metrics[name], 50)])
+        counting.close_round(name)
+    (tmp_path / "drinks.txt").write_text("tea\ncoffee\n", encoding="utf-8")
+    result = subprocess.run(
+        ["bash", "-euc", "".join(commands)],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    for expected in ("n = 50", "bit for bit", "coffee", "forgotten, with 50 reports"):
+        assert expected in result.stdout
+    assert os.listdir(tmp_path / "archive") == []
 
 
 def test_the_two_commands_are_what_make_runs() -> None:

@@ -339,6 +339,18 @@ class TestPorts:
         found = place.trouble("--listen", "192.0.2.1:7443")
         assert "is no address of this machine" in found["public port"]
 
+    @pytest.mark.parametrize(
+        ("made", "said"), [("folder", "can be written"), ("file", "is no folder"), ("", "be made")]
+    )
+    def test_the_archive(self, place: Place, tmp_path: Path, made: str, said: str) -> None:
+        folder = tmp_path / "archive"
+        if made == "folder":
+            folder.mkdir()
+        elif made == "file":
+            folder.touch()
+        found = {row["subject"]: row["text"] for row in place.found("--archive", folder)}
+        assert said in found["archive"]
+
     def test_plaintext_beyond_loopback(self, place: Place) -> None:
         found = place.trouble("--private-listen", "0.0.0.0:0")
         assert "add --private-tls" in found["settings"]

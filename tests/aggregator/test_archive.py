@@ -248,11 +248,15 @@ class TestClosing:
                 counting.store.close_round(digest, 0, now=NOW, keep=killed)
         path = path_of(folder, digest, 0)
         before = path.read_bytes()
+        # Killed a little earlier it leaves this.
+        half = path.with_name(f".{path.name}.abc123")
+        half.write_bytes(before[:100])
         with closing(Counting(bundle, location, folder)) as counting:
             assert counting.store.open_rounds() == [(digest, 0)]
             assert counting.count(NAME, [reports[:1]]) == [b"\2"]
             assert counting.close_round(NAME) == 50
             assert path.read_bytes() == before
+            assert not half.exists()
             # And closed for good it stays as it is.
             path.unlink()
             assert counting.close_round(NAME) == 50

@@ -43,7 +43,9 @@ class Archive:
         """Raises ArchiveError if it is not there, and cannot be made."""
         self.folder: Final = folder.absolute()
         try:
-            self.folder.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+            if not self.folder.is_dir():
+                self.folder.mkdir(mode=_PRIVATE_FOLDER, parents=True)
+                sync_folder(self.folder.parent)
         except OSError as error:
             raise ArchiveError(
                 f"the archive {folder} cannot be made ({error.strerror}); give --archive a folder "
@@ -58,9 +60,12 @@ class Archive:
         path = path_of(self.folder, metric.digest, number)
         try:
             path.parent.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+            # Nobody else writes this round now: it is locked. What is there, a killed one left.
+            for left in path.parent.glob(f".{path.name}.*"):
+                left.unlink()
             with writing_whole(path, mode=_PRIVATE) as file:
                 _write(file, metric, number, reports)
-            for folder in (path.parent, *path.parent.parents[:2], self.folder.parent):
+            for folder in (path.parent, *path.parent.parents[:2]):
                 sync_folder(folder)
         except OSError as error:
             raise ArchiveError(

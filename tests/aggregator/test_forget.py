@@ -10,6 +10,7 @@ import grpc
 import pytest
 
 from hubbub.bundle import Bundle
+from hubbub_aggregator.archive.files import path_of
 from hubbub_aggregator.refusals import Refused
 from hubbub_aggregator.services.candidates import Decoder
 from hubbub_aggregator.store import ReportsForgotten
@@ -75,6 +76,16 @@ def test_only_what_was_kept_goes(counting: Counting, location: str, tmp_path: Pa
     assert published.snapshot.tally.n == 40
     again = forget(location, tmp_path, "--yes")
     assert again.stdout == f"{OPEN}: nothing is kept that could be forgotten\n"
+
+
+def test_the_file_of_an_open_round_stays(counting: Counting, location: str, tmp_path: Path) -> None:
+    """Whoever closes it may be writing it at this moment."""
+    digest = counting.bundle.metrics[OPEN].digest
+    closed, still_open = (path_of(tmp_path / "archive", digest, number) for number in (0, 1))
+    still_open.parent.mkdir()
+    still_open.write_bytes(closed.read_bytes())
+    assert forget(location, tmp_path, "--yes").returncode == 0
+    assert (closed.exists(), still_open.exists()) == (False, True)
 
 
 def test_counts_go_too_if_so_asked(

@@ -1,24 +1,46 @@
 """Taking a metric's files out of an archive."""
 
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 from hubbub_aggregator.archive.errors import ArchiveError
-from hubbub_aggregator.archive.files import folder_of
+from hubbub_aggregator.archive.files import folder_of, path_of
 from hubbub_aggregator.whole_file import sync_folder
 
 
-def size_of(archive: Path, digest: bytes) -> int:
-    """How many bytes an archive keeps of a metric. Raises ArchiveError if there is none."""
+def size_of(archive: Path, digest: bytes, open_rounds: Collection[int]) -> int:
+    """How many bytes an archive keeps of a metric, but for its open rounds.
+
+    Raises ArchiveError if there is no archive, or OSError.
+    """
     if not archive.is_dir():
         raise ArchiveError(f"there is no archive {archive}; give --archive")
-    folder = folder_of(archive, digest)
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return sum(
+        path.stat().st_size
+        for folder in _rounds(archive, digest, open_rounds)
+        for path in folder.rglob("*")
+        if path.is_file()
+    )
 
 
-def remove(archive: Path, digest: bytes) -> None:
-    """Delete all that an archive keeps of a metric, durably. Raises OSError."""
+def remove(archive: Path, digest: bytes, open_rounds: Collection[int]) -> None:
+    """Delete what an archive keeps of a metric, durably, but for its open rounds.
+
+    Whoever closes one of those may be writing its file now. Raises OSError.
+    """
     folder = folder_of(archive, digest)
-    if folder.exists():
-        shutil.rmtree(folder)
-        sync_folder(archive)
+    for one in _rounds(archive, digest, open_rounds):
+        shutil.rmtree(one)
+    if folder.is_dir():
+        sync_folder(folder)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+            sync_folder(archive)
+
+
+def _rounds(archive: Path, digest: bytes, open_rounds: Collection[int]) -> list[Path]:
+    """The folders of a metric's rounds that are not open."""
+    folder = folder_of(archive, digest)
+    spared = {path_of(archive, digest, number).parent for number in open_rounds}
+    return [one for one in folder.iterdir() if one not in spared] if folder.is_dir() else []

@@ -50,7 +50,7 @@ def forget(
                 return
             found = opened.forget(known.digest, counts=counts)
             if settings.archive is not None:
-                remove(settings.archive, known.digest)
+                remove(settings.archive, known.digest, found.open)
             gone = opened.scrub()
     except StoreError as error:
         raise CommandError(str(error)) from None
@@ -76,7 +76,7 @@ def _agreed(
     from hubbub_aggregator.archive.removal import size_of
 
     kept = store.kept(metric.digest)
-    size = 0 if archive is None else size_of(archive, metric.digest)
+    size = 0 if archive is None else size_of(archive, metric.digest, kept.open)
     if kept.open:
         remark(
             f"{metric.name} keeps the reports of {_rounds(kept.open)}, which can be forgotten "

@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from hubbub.bundle import Bundle
-from hubbub_aggregator.archive import ArchiveError, reading, writing
+from hubbub_aggregator.archive import ArchiveError, reading, sorting, writing
 from hubbub_aggregator.archive.comparing import InStore
 from hubbub_aggregator.archive.files import path_of, places
 from hubbub_aggregator.archive.reading import open_reader, open_round
@@ -115,7 +115,7 @@ class TestRecounting:
     def test_in_parts_and_batches_it_is_the_same(
         self, one: Counting, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(writing, "_PART", 2_000)
+        monkeypatch.setattr(sorting, "_PART", 2_000)
         monkeypatch.setattr(writing, "_ROW_GROUP", 300)
         monkeypatch.setattr(reading, "_BATCH", 1)
         monkeypatch.setattr(reading, "_FEWEST_ROWS", 7)
@@ -180,7 +180,7 @@ class TestAFile:
             f"hubbub.{name}"
             for name in (
                 *("format", "version", "metric", "contract", "digest", "round", "n"),
-                "rows_sha256",
+                *("plain", "rows_sha256"),
             )
         }
         assert (said["hubbub.n"], said["hubbub.round"]) == ("30", "1")

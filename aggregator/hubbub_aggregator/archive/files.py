@@ -3,14 +3,18 @@
 The folders' names are Hive's partitions, which DuckDB, Arrow and Spark read as columns.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from hubbub_aggregator.archive.errors import ArchiveError
+
 _FILE: Final = "reports.parquet"
-_PLACE: Final = re.compile(r"digest=([0-9a-f]{64})/round=(0|[1-9][0-9]{0,18})/reports\.parquet")
+_DIGEST: Final = re.compile("digest=[0-9a-f]{64}")
+_ROUND: Final = re.compile("round=(0|[1-9][0-9]{0,18})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +36,29 @@ def path_of(archive: Path, digest: bytes, number: int) -> Path:
     return folder_of(archive, digest) / f"round={number}" / _FILE
 
 
+def require_name(archive: Path) -> None:
+    """Raises ArchiveError for a folder that could be written, and not read by DuckDB."""
+    try:
+        str(archive.absolute()).encode()
+    except UnicodeEncodeError:
+        raise ArchiveError(
+            f"the archive's path {os.fsencode(archive.absolute())!r} is not UTF-8; give another one"
+        ) from None
+
+
 def places(archive: Path) -> Iterator[Place]:
-    """Every file of reports in an archive, by digest and round. Raises OSError."""
+    """Every file of reports in an archive, by digest and round. Raises ArchiveError or OSError."""
+    require_name(archive)
     found: list[Place] = []
-    for path in archive.glob(f"digest=*/round=*/{_FILE}"):
-        place = _PLACE.fullmatch(path.relative_to(archive).as_posix())
-        if place is not None:
-            found.append(Place(path, bytes.fromhex(place[1]), int(place[2])))
+    for folder in _within(archive, _DIGEST):
+        for path in _within(folder, _ROUND):
+            file = path / _FILE
+            if file.exists():
+                digest, number = bytes.fromhex(folder.name[7:]), int(path.name[6:])
+                found.append(Place(file, digest, number))
     yield from sorted(found, key=lambda place: (place.digest, place.round))
+
+
+def _within(folder: Path, names: re.Pattern[str]) -> list[Path]:
+    """The folders with such names. What may not be read is an error: `glob` would not see it."""
+    return [path for path in folder.iterdir() if names.fullmatch(path.name) and path.is_dir()]

@@ -16,7 +16,8 @@ from hubbub.errors import BundleError
 from hubbub.limits import REPORT_ID_BYTES
 from hubbub_aggregator.archive.errors import ArchiveError
 from hubbub_aggregator.archive.files import Place
-from hubbub_aggregator.archive.writing import FORMAT, id_words
+from hubbub_aggregator.archive.sorting import id_words
+from hubbub_aggregator.archive.writing import FORMAT
 from hubbub_aggregator.oracles import Payloads, oracle_for
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _BATCH: Final = 16 << 20
 _FEWEST_ROWS: Final = 2_048
 
+_NUMBER: Final = re.compile("0|[1-9][0-9]{0,18}")
 _GLOB: Final = re.compile(r"[*?\[]")
 
 
@@ -37,6 +39,8 @@ class ArchivedRound:
     place: Place
     metric: Metric
     n: int
+    plain: int
+    """How many of them came unsealed, as it says: the reports do not show it."""
     version: str
     """The Hubbub that wrote it."""
     rows_sha256: str
@@ -84,6 +88,8 @@ def open_reader() -> "duckdb.DuckDBPyConnection":
         config={
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
+            # Nothing is put on disk, beside whatever folder this is run in.
+            "temp_directory": "",
             "memory_limit": "512MB",
             # More would read ahead, and wait for the counting all the same.
             "threads": "1",
@@ -102,7 +108,8 @@ def open_round(place: Place) -> ArchivedRound:
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(place.path) as file:
+        # Opened here: a name that begins with ~ is no home, as it would be to Arrow.
+        with place.path.open("rb") as opened, parquet.ParquetFile(opened) as file:
             schema, found, rows = file.schema_arrow, file.metadata.metadata, file.metadata.num_rows
     except pa.ArrowException as error:
         raise damaged(place, f"it is no Parquet file: {_one_line(error)}") from None
@@ -124,6 +131,8 @@ def open_round(place: Place) -> ArchivedRound:
             raise damaged(place, f"it says {name} {said[_key(name)][:64]!r}, not {expected}")
     if metric.digest != place.digest:
         raise damaged(place, "it holds another contract than its name says")
+    if number >= metric.schedule.rounds:
+        raise damaged(place, "its contract has no such round")
     if not metric.retain:
         raise ArchiveError(
             f"{place.path} keeps reports of metric {metric.name!r}, whose contract does not allow "
@@ -134,7 +143,12 @@ def open_round(place: Place) -> ArchivedRound:
     if [(field.name, field.type) for field in schema] != wanted:
         raise damaged(place, f"its columns are not an id and a payload of {size} bytes")
     return ArchivedRound(
-        place, metric, rows, _said(place, said, "version"), _said(place, said, "rows_sha256")
+        place=place,
+        metric=metric,
+        n=rows,
+        plain=_plain(place, _said(place, said, "plain"), rows),
+        version=_said(place, said, "version"),
+        rows_sha256=_said(place, said, "rows_sha256"),
     )
 
 
@@ -147,6 +161,12 @@ def _said(place: Place, said: Mapping[bytes, str], name: str) -> str:
         return said[_key(name)]
     except KeyError:
         raise damaged(place, f"it does not say its {name}") from None
+
+
+def _plain(place: Place, text: str, n: int) -> int:
+    if _NUMBER.fullmatch(text) is None or int(text) > n:
+        raise damaged(place, f"it says plain {text[:20]!r} of {n:,} reports")
+    return int(text)
 
 
 def _contract(place: Place, text: str) -> Metric:
@@ -165,8 +185,8 @@ def _rows(
     import duckdb
     import pyarrow as pa
 
-    # A name is no pattern here.
-    name = _GLOB.sub(lambda special: f"[{special[0]}]", str(place.path))
+    # A name is no pattern here, and of one that begins with ~ that is no home.
+    name = _GLOB.sub(lambda special: f"[{special[0]}]", str(place.path.absolute()))
     most = max(_FEWEST_ROWS, _BATCH // (REPORT_ID_BYTES + size))
     try:
         found = reader.sql(
@@ -181,7 +201,7 @@ def _rows(
             if batch.num_rows:
                 yield np.concatenate(columns, axis=1)
     except (duckdb.Error, pa.ArrowException) as error:
-        raise damaged(place, f"DuckDB says: {_one_line(error)}") from None
+        raise damaged(place, f"it cannot be read: {_one_line(error)}") from None
 
 
 def _bytes(column: Any, width: int) -> NDArray[np.uint8]:
@@ -189,6 +209,8 @@ def _bytes(column: Any, width: int) -> NDArray[np.uint8]:
     import pyarrow as pa
 
     fixed = column.cast(pa.binary(width))
+    if fixed.null_count:
+        raise pa.ArrowInvalid("a value is missing")
     data = fixed.buffers()[1]
     rows = np.frombuffer(data, np.uint8).reshape(-1, width)
     return rows[fixed.offset : fixed.offset + len(fixed)]

@@ -6,30 +6,25 @@ the same reports make the same file, whatever commits they came in. A file has n
 
 import base64
 import hashlib
-from collections.abc import Iterator
+import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hubbub.contract import Metric
 from hubbub.limits import REPORT_ID_BYTES
 from hubbub_aggregator.archive.errors import ArchiveError
-from hubbub_aggregator.archive.files import path_of
+from hubbub_aggregator.archive.files import path_of, require_name
+from hubbub_aggregator.archive.sorting import Rows, sorted_parts
 from hubbub_aggregator.store import KeptReports
 from hubbub_aggregator.version import VERSION
 from hubbub_aggregator.whole_file import sync_folder, writing_whole
 
-Rows = NDArray[np.uint8]
-"""Reports: an id and a payload, side by side; uint8 of shape (n, 16 + payload size)."""
-
 # The form of these files; another number is for another reader.
 FORMAT: Final = "1"
 
-# Reports that are sorted at a time. What does not fit is read from the store once more for each
-# further part: ids are random, so a part is a range of them. Bytes.
-_PART: Final = 128 << 20
+# Above the size of a sorted part. Bytes, before they are compressed.
 _ROW_GROUP: Final = 16 << 20
 
 _PRIVATE: Final = 0o600
@@ -40,17 +35,21 @@ class Archive:
     """A folder that rounds are written to when they close."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises ArchiveError if it is not there, and cannot be made."""
+        """Raises ArchiveError if it cannot be written, or is not there and cannot be made."""
         self.folder: Final = folder.absolute()
+        require_name(folder)
         try:
-            if not self.folder.is_dir():
-                self.folder.mkdir(mode=_PRIVATE_FOLDER, parents=True)
-                sync_folder(self.folder.parent)
+            _make(self.folder)
         except OSError as error:
             raise ArchiveError(
                 f"the archive {folder} cannot be made ({error.strerror}); give --archive a folder "
                 f"that can be written"
             ) from None
+        if not os.access(self.folder, os.W_OK | os.X_OK):
+            raise ArchiveError(
+                f"the archive {folder} cannot be written by this user; allow it, or give "
+                f"--archive another folder"
+            )
 
     def write(self, metric: Metric, number: int, reports: KeptReports) -> None:
         """Write a round's file, whole or not at all; when this returns, it is durable.
@@ -59,12 +58,15 @@ class Archive:
         """
         path = path_of(self.folder, metric.digest, number)
         try:
-            path.parent.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+            # Not the archive's own, which may be on a disk that is away. One by one: what pathlib
+            # makes on the way is as open as the umask lets it be.
+            for folder in (path.parent.parent, path.parent):
+                folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
             # Nobody else writes this round now: it is locked. What is there, a killed one left.
             for left in path.parent.glob(f".{path.name}.*"):
                 left.unlink()
             with writing_whole(path, mode=_PRIVATE) as file:
-                _write(file, metric, number, reports)
+                _write(file, metric, number, reports, path.parent)
             for folder in (path.parent, *path.parent.parents[:2]):
                 sync_folder(folder)
         except OSError as error:
@@ -75,7 +77,17 @@ class Archive:
             ) from error
 
 
-def _write(file: Any, metric: Metric, number: int, reports: KeptReports) -> None:
+def _make(folder: Path) -> None:
+    """Make a folder, and each that leads to it, durable and for this user alone."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
+        sync_folder(folder.parent)
+
+
+def _write(
+    file: BinaryIO, metric: Metric, number: int, reports: KeptReports, scratch: Path
+) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -93,7 +105,7 @@ def _write(file: Any, metric: Metric, number: int, reports: KeptReports) -> None
         write_statistics=False,
         store_schema=False,
     ) as writer:
-        for rows in _sorted_parts(reports, size):
+        for rows in sorted_parts(reports, size, scratch):
             digest.update(rows.data)
             arrays = [
                 _column(rows[:, :REPORT_ID_BYTES], columns["id"]),
@@ -110,36 +122,11 @@ def _write(file: Any, metric: Metric, number: int, reports: KeptReports) -> None
                 "hubbub.digest": metric.digest.hex(),
                 "hubbub.round": str(number),
                 "hubbub.n": str(reports.n),
+                "hubbub.plain": str(reports.plain),
                 # Of all rows, an id and a payload each: damage that Parquet would not notice.
                 "hubbub.rows_sha256": digest.hexdigest(),
             }
         )
-
-
-def _sorted_parts(reports: KeptReports, size: int) -> Iterator[Rows]:
-    """All reports in the order of their ids, in parts that depend on the ids alone."""
-    parts = max(1, -(-reports.n * (REPORT_ID_BYTES + size) // _PART))
-    for part in range(parts):
-        chosen = [_of_part(rows, part, parts) for rows in reports.read(size)]
-        rows = np.concatenate(chosen)
-        del chosen
-        if len(rows):
-            high, low = id_words(rows)
-            yield rows[np.lexsort((low, high))]
-
-
-def _of_part(rows: Rows, part: int, parts: int) -> Rows:
-    if parts == 1:
-        return rows
-    firsts = np.ascontiguousarray(rows[:, :4]).view(">u4")[:, 0].astype(np.uint64)
-    mine: NDArray[np.bool_] = (firsts * np.uint64(parts)) >> np.uint64(32) == part
-    return rows[mine]
-
-
-def id_words(rows: Rows) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The ids' bytes as two numbers, by which they are in order: uint64 of shape (n,) each."""
-    words = np.ascontiguousarray(rows[:, :REPORT_ID_BYTES]).view(">u8").astype(np.uint64)
-    return words[:, 0], words[:, 1]
 
 
 def _column(column: Rows, kind: Any) -> Any:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from hubbub_aggregator.archive.errors import require_libraries
+from hubbub_aggregator.archive.files import require_name
 from hubbub_aggregator.doctor.findings import About, Finding
 
 _archive: Final = About("archive")
@@ -19,6 +20,7 @@ def look_at_archive(folder: Path | None) -> Iterator[Finding]:
 
 def _folder(folder: Path) -> Iterator[Finding]:
     require_libraries()
+    require_name(folder)
     there = folder.absolute()
     while not there.exists():
         there = there.parent

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from hubbub_aggregator.store.round_ids import RoundIds
 from hubbub_aggregator.store.statements import CountingStatements
 from hubbub_aggregator.store.types import Batch, Closed, Committed, KeptReports
 from hubbub_aggregator.tally import Tally
-
-# Rows of kept reports that are read together: one may have a single report, or ten thousand.
-_TOGETHER: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +116,7 @@ class Counting:
             tallies = self._tallies(cursor, round_id)
             if keep is not None and standing.counted:
                 # Before anything is forgotten; if it cannot be kept, the round stays as it was.
-                self._keep(cursor, round_id, standing.counted, keep)
+                self._keep(cursor, round_id, reduce(add, tallies), keep)
             if tallies:
                 self._publish(cursor, round_id, tallies, now)
             if len(tallies) > 1:
@@ -179,24 +176,24 @@ class Counting:
         return _Counted(new, published, partial(ids.committed, added, row, own))
 
     def _keep(
-        self, cursor: Cursor, round_id: int, n: int, keep: Callable[[KeptReports], None]
+        self, cursor: Cursor, round_id: int, total: Tally, keep: Callable[[KeptReports], None]
     ) -> None:
         run = self._statements
         if run.take_time is not None:
             run.take_time(cursor)
 
-        def rows(since: int) -> list[Any]:
-            key = {"round_id": round_id, "since": since, "most": _TOGETHER}
+        def rows(since: int, most: int) -> list[Any]:
+            key = {"round_id": round_id, "since": since, "most": most}
             found: list[Any] = run.kept_since(cursor, **key).fetchall()
             return found
 
         def read(size: int) -> Iterator[NDArray[np.uint8]]:
             try:
-                yield from paired(rows, n, size)
+                yield from paired(rows, total.n, size)
             except ValueError as error:
                 raise damaged(self._location, f"what it retained is {error}") from error
 
-        keep(KeptReports(n, read))
+        keep(KeptReports(total.n, total.plain, read))
 
     def _standing(self, cursor: Cursor, digest: bytes, number: int) -> _Standing:
         """Where a round stands; its row is made if need be, and locked."""

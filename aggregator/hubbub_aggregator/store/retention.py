@@ -13,6 +13,10 @@ from hubbub_aggregator.store.types import Unpaired
 # A commit may hold a single report. Bytes.
 _BLOCK: Final = 4 << 20
 
+# Commits that are fetched together: at first so many, then what comes to a block.
+_FIRST: Final = 16
+_MOST: Final = 1_024
+
 
 def unordered(ids: Ids, payloads: bytes) -> tuple[Ids, bytes]:
     """Ids and payloads of a commit, in an order that does not tell which came first.
@@ -34,16 +38,17 @@ def unordered(ids: Ids, payloads: bytes) -> tuple[Ids, bytes]:
     )
 
 
-def paired(rows: Callable[[int], list[Any]], n: int, size: int) -> Iterator[NDArray[np.uint8]]:
+def paired(rows: Callable[[int, int], list[Any]], n: int, size: int) -> Iterator[NDArray[np.uint8]]:
     """Ids and payloads of n reports, side by side: uint8 of shape (some, 16 + size) each.
 
-    `rows`: from the last row that was seen to some after it: id, n, payloads, ids. Raises
-    Unpaired, or ValueError, at the latest when all else is given, if they are not what commits
-    of such payloads leave.
+    `rows`: from the last row that was seen to at most so many after it: id, n, payloads, ids.
+    Raises Unpaired, or ValueError, at the latest when all else is given, if they are not what
+    commits of such payloads leave.
     """
     parts: list[NDArray[np.uint8]] = []
     counted = held = last = 0
-    while some := rows(last):
+    most = _FIRST
+    while some := rows(last, most):
         for row_id, row_n, payloads, ids in some:
             if ids is None:
                 raise Unpaired
@@ -58,6 +63,8 @@ def paired(rows: Callable[[int], list[Any]], n: int, size: int) -> Iterator[NDAr
             if held >= _BLOCK:
                 yield np.concatenate(parts)
                 parts, held = [], 0
+        of_them = sum(row_n for _, row_n, *_ in some) * (REPORT_ID_BYTES + size)
+        most = min(_MOST, max(1, len(some) * _BLOCK // max(1, of_them)))
     if parts:
         yield np.concatenate(parts)
     if counted != n:

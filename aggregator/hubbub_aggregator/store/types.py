@@ -60,9 +60,11 @@ class KeptReports:
 
     n: int
     """How many the round counted."""
+    plain: int
+    """How many of them came unsealed."""
     read: Callable[[int], Iterator[NDArray[np.uint8]]]
     """From the bytes of a payload to ids and payloads side by side: arrays of shape
-    (some, 16 + size), of some MiB. May be called again. Raises Unpaired or StoreError."""
+    (some, 16 + size), of some MiB. Raises Unpaired or StoreError."""
 
 
 class Unpaired(Exception):

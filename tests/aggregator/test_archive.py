@@ -6,26 +6,30 @@ import json
 import logging
 import os
 import stat
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from hubbub.bundle import Bundle
 from hubbub_aggregator.archive import ArchiveError, reading, sorting, writing
-from hubbub_aggregator.archive.comparing import InStore
+from hubbub_aggregator.archive.comparing import Comparison, InStore
 from hubbub_aggregator.archive.files import path_of, places
 from hubbub_aggregator.archive.reading import open_reader, open_round
 from hubbub_aggregator.archive.recount import Recounted, recount
-from hubbub_aggregator.store import StoreDamaged
+from hubbub_aggregator.store import KeptReports, StoreDamaged
+from hubbub_aggregator.submission import Submission
 from tests.aggregator.archives import (
     NAMES,
     NOW,
     OPEN,
+    ROUNDS,
     Counting,
     Report,
     archived,
@@ -39,6 +43,7 @@ from tests.typed import typed
 
 CANDIDATES = ["tea", "coffee"]
 NAME = "randomised-response"
+SAME = Comparison()
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +99,7 @@ class TestRecounting:
             assert published.snapshot is not None
             live = published.snapshot.tally
             assert (one.tally.n, one.tally.to_bytes()) == (live.n, live.to_bytes())
-            assert InStore(counting.store).difference(one) is None
+            assert InStore(counting.store).compare(one) == SAME
         assert run(counting.store, "SELECT count(*) FROM counted_ids") == [(0,)]
 
     def test_several_aggregators_count_one_round(
@@ -110,7 +115,7 @@ class TestRecounting:
             first.count(NAME, [reports[60:]])
             assert (second.close_round(NAME), first.close_round(NAME)) == (100, 100)
             (found,) = recounted(folder)
-            assert InStore(first.store).difference(found) is None
+            assert InStore(first.store).compare(found) == SAME
 
     def test_in_parts_and_batches_it_is_the_same(
         self, one: Counting, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -122,7 +127,7 @@ class TestRecounting:
         one.count(OPEN, [reports_of(one.bundle.metrics[OPEN], 500)])
         one.close_round(OPEN)
         (found,) = recounted(folder)
-        assert InStore(one.store).difference(found) is None
+        assert InStore(one.store).compare(found) == SAME
         assert parquet.ParquetFile(found.round.place.path).num_row_groups > 10
 
     def test_sees_what_differs(self, one: Counting, folder: Path) -> None:
@@ -130,14 +135,75 @@ class TestRecounting:
         one.close_round(NAME)
         (found,) = recounted(folder)
         live = InStore(one.store)
+
+        def difference() -> str | None:
+            return live.compare(found).difference
+
         swapped = run(one.store, "SELECT cells FROM snapshot")[0][0]
         cells = swapped[8:] + swapped[:8]
         run(one.store, "UPDATE snapshot SET cells = :cells", {"cells": cells})
-        assert (live.difference(found) is None) == (cells == swapped)
+        assert (difference() is None) == (cells == swapped)
+        run(one.store, "UPDATE snapshot SET plain = 19")
+        assert difference() == "the store counted 19 unsealed reports, not 20"
         run(one.store, "UPDATE snapshot SET n = 21")
-        assert live.difference(found) == "the store counted 21 reports, not 20"
+        assert difference() == "the store counted 21 reports, not 20"
+        run(one.store, "UPDATE round SET closed_at = NULL")
+        assert difference() == "the store has it open still"
         run(one.store, "DELETE FROM snapshot")
-        assert live.difference(found) == "the store has no counts of it"
+        assert difference() == "the store has no counts of it"
+
+    def test_of_an_open_domain_it_compares_the_reports(self, one: Counting, folder: Path) -> None:
+        """Which have no cells: as many others would come to the same tally."""
+        one.count(OPEN, [reports_of(one.bundle.metrics[OPEN], 20)])
+        one.close_round(OPEN)
+        (found,) = recounted(folder)
+        live = InStore(one.store)
+        (kept,) = run(one.store, "SELECT payloads FROM retained")[0]
+        size = len(kept) // 20
+        backwards = b"".join(kept[at : at + size] for at in range(0, len(kept), size)[::-1])
+        run(one.store, "UPDATE retained SET payloads = :kept", {"kept": backwards})
+        assert live.compare(found) == SAME
+        run(one.store, "UPDATE retained SET payloads = :kept", {"kept": kept[:-size] + kept[:size]})
+        assert live.compare(found) == Comparison("the store has other reports")
+        one.store.forget(found.round.metric.digest, counts=False)
+        assert live.compare(found) == Comparison(gap="the store has forgotten its reports")
+
+    def test_says_how_many_came_unsealed(self, one: Counting, folder: Path) -> None:
+        metric = one.catalogue.by_name[NAME]
+        reports = [report_id + payload for report_id, payload in reports_of(metric.metric, 30)]
+        sealed = Submission(metric, 0)
+        sealed.open(reports[:20])
+        plain = Submission(metric, 0, plain=b"".join(reports[20:]))
+        one.committer.commit([sealed, plain])
+        assert [sealed.wait(), plain.wait()] == [b"\1" * 20, b"\1" * 10]
+        one.close_round(NAME)
+        (found,) = recounted(folder)
+        assert (found.tally.n, found.tally.plain) == (30, 10)
+        assert InStore(one.store).compare(found) == SAME
+
+    def test_few_reports_are_in_memory_at_a_time(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sorting, "_PART", 1 << 20)
+        size, n, blocks = 24, 10_000, 160
+
+        def read(_: int) -> Iterator[sorting.Rows]:
+            for _ in range(blocks):
+                yield np.frombuffer(os.urandom(n * (16 + size)), np.uint8).reshape(n, -1)
+
+        last, found = b"", 0
+        tracemalloc.start()
+        try:
+            for rows in sorting.sorted_parts(KeptReports(n * blocks, 0, read), size, tmp_path):
+                assert last < rows[0, :16].tobytes() < rows[-1, :16].tobytes()
+                last, found = rows[-1, :16].tobytes(), found + len(rows)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert found == n * blocks
+        # Of 64 MB.
+        assert peak < 10e6
+        assert os.listdir(tmp_path) == []
 
 
 class TestAFile:
@@ -166,7 +232,8 @@ class TestAFile:
         one.close_round(NAME, 1)
         path = folder / f"digest={metric.digest.hex()}" / "round=1" / "reports.parquet"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        for private in (folder, *path.parents[:2]):
+            assert stat.S_IMODE(private.stat().st_mode) == 0o700
         assert os.listdir(path.parent) == ["reports.parquet"]
         table = parquet.read_table(path, partitioning=None)
         assert table.schema.types == [pa.binary(16), pa.binary(metric.mechanism.payload_size)]
@@ -230,7 +297,28 @@ class TestClosing:
         counting.count(NAME, [reports[30:]])
         assert counting.close_round(NAME) == 50
         (found,) = recounted(folder)
-        assert InStore(counting.store).difference(found) is None
+        assert InStore(counting.store).compare(found) == SAME
+
+    def test_an_archive_that_is_away_leaves_the_round_open(
+        self, one: Counting, folder: Path, reports: list[Report]
+    ) -> None:
+        """Its disk may be mounted again; it is not made where that would be."""
+        one.count(NAME, [reports])
+        folder.rename(folder.with_name("away"))
+        with pytest.raises(ArchiveError, match=r"stays open .*No such file or directory"):
+            one.close_round(NAME)
+        assert not folder.exists()
+        folder.with_name("away").rename(folder)
+        assert one.close_round(NAME) == 50
+        assert len(recounted(folder)) == 1
+
+    def test_a_folder_that_may_not_be_written_is_found_at_the_start(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Root may write anywhere.
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        with pytest.raises(ArchiveError, match="cannot be written by this user"):
+            writing.Archive(tmp_path)
 
     def test_killed_when_the_file_is_there_it_is_made_again(
         self, bundle: Bundle, location: str, folder: Path, reports: list[Report]
@@ -331,6 +419,11 @@ def other(table: pa.Table, _: dict[str, str]) -> pa.Table:
     return table.set_column(1, "payload", pa.array(payloads, pa.binary(1)))
 
 
+def missing(table: pa.Table, _: dict[str, str]) -> pa.Table:
+    payloads = [None, *table["payload"].to_pylist()[1:]]
+    return table.set_column(1, "payload", pa.array(payloads, pa.binary(1)))
+
+
 class TestDamage:
     @pytest.fixture
     def path(self, one: Counting, folder: Path) -> Path:
@@ -354,6 +447,9 @@ class TestDamage:
             (says(format="2"), "run a newer Hubbub"),
             (says(contract="?"), "not base64"),
             (says(contract="AAAA"), "no device accepts its contract"),
+            (says(plain="41"), "says plain '41' of 40 reports"),
+            (says(plain="-1"), "says plain '-1' of 40 reports"),
+            (missing, "a value is missing"),
         ],
     )
     def test_what_was_changed_is_refused(
@@ -392,11 +488,49 @@ class TestDamage:
         with pytest.raises(ArchiveError, match="whose contract does not allow it"):
             recounted(folder)
 
-    def test_names_are_no_patterns(self, one: Counting, path: Path, tmp_path: Path) -> None:
-        strange = tmp_path / "a[b]*?'c"
-        path.parents[2].rename(strange)
-        (found,) = recounted(strange)
-        assert InStore(one.store).difference(found) is None
+    @pytest.mark.parametrize("number", [ROUNDS, 10**18])
+    def test_a_round_that_its_contract_has_not_is_refused(
+        self, path: Path, folder: Path, number: int
+    ) -> None:
+        """Nor does a store ever see its number."""
+        rewritten(path, says(round=str(number)))
+        path.parent.rename(path.parent.with_name(f"round={number}"))
+        with pytest.raises(ArchiveError, match="its contract has no such round"):
+            recounted(folder)
+
+    @pytest.mark.parametrize("name", ["a[b]*?'c", "~", "ünï\n;"])
+    def test_names_are_no_patterns(
+        self, one: Counting, path: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path.parents[2].rename(tmp_path / name)
+        monkeypatch.chdir(tmp_path)
+        (found,) = recounted(Path(name))
+        assert InStore(one.store).compare(found) == SAME
+
+    def test_a_name_that_only_the_system_understands_is_refused(self, tmp_path: Path) -> None:
+        strange = tmp_path / os.fsdecode(b"\xff")
+        with pytest.raises(ArchiveError, match="is not UTF-8"):
+            writing.Archive(strange)
+        assert not strange.exists()
+        with pytest.raises(ArchiveError, match="is not UTF-8"):
+            list(places(strange))
+
+    def test_what_may_not_be_read_is_not_passed_over(
+        self, path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def forbidden(_: Path) -> Iterator[Path]:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+        monkeypatch.setattr(Path, "iterdir", forbidden)
+        with pytest.raises(PermissionError):
+            list(places(folder))
+
+    def test_other_files_are_not_the_archives(self, path: Path, folder: Path) -> None:
+        for name in ("digest=00/round=0", f"{path.parents[1].name}/round=01", "round=0"):
+            (folder / name).mkdir(parents=True)
+            (folder / name / path.name).write_bytes(b"")
+        (folder / "notes.txt").write_text("")
+        assert [place.path for place in places(folder)] == [path]
 
 
 class TestCommand:
@@ -412,8 +546,9 @@ class TestCommand:
     def test_table(self, full: Path, tmp_path: Path) -> None:
         ran = typed("recount", full, NAME, "--store", tmp_path / "store")
         assert (ran.returncode, ran.stderr) == (0, "")
-        first, second, *_ = ran.stdout.splitlines()
+        first, unsealed, second, *_ = ran.stdout.splitlines()
         assert first.startswith(f"{NAME}, round 0: n = 40; randomised-response, digest ")
+        assert unsealed == "40 of these reports came unsealed: imported, not from a device"
         assert second == "the same as counted live, bit for bit"
         assert "round 1: n = 20" in ran.stdout
         assert "value 6" in ran.stdout
@@ -425,10 +560,20 @@ class TestCommand:
             *("--format", "json", "--store", f"sqlite:///{tmp_path}/store"),
         )
         (found,) = json.loads(ran.stdout)["rounds"]
-        assert (found["n"], found["compared"], found["differences"]) == (40, True, [])
+        assert (found["n"], found["plain"], found["compared"]) == (40, 40, True)
+        assert (found["differences"], found["gaps"]) == ([], [])
         tea, coffee = found["values"]
         assert (tea["value"], coffee["value"]) == ("tea", "coffee")
         assert tea["count"] > coffee["count"]
+
+    def test_what_was_not_compared_is_said(self, one: Counting, full: Path, tmp_path: Path) -> None:
+        one.store.forget(one.bundle.metrics[OPEN].digest, counts=False)
+        ran = typed("recount", full, OPEN, "--store", tmp_path / "store")
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert "bit for bit" not in ran.stdout
+        assert (
+            "n is the same as counted live; nothing else was compared: the store has" in ran.stdout
+        )
 
     def test_differences_are_said_and_are_a_failure(
         self, one: Counting, full: Path, tmp_path: Path

@@ -140,6 +140,10 @@ def test_rounds_whose_time_is_over_are_archived(
         )
         assert (ran.returncode, ran.stderr) == (0, "")
         assert "bit for bit" in ran.stdout
+        # Without candidates, an aggregator says of an open domain how many answered.
+        ran = typed("recount", folder, "--aggregator", serve.private)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert "nothing else was compared: for more, name candidates" in ran.stdout
 
 
 def test_what_cannot_be_archived_is_found_at_the_start(

@@ -1,56 +1,70 @@
 """Whether a recounted round is what was counted live: by the store, or by who publishes it."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
-from hubbub_aggregator.archive.recount import Recounted, decode
+from hubbub_aggregator.archive.fingerprint import fingerprint, nothing
+from hubbub_aggregator.archive.recount import Recounted
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.reader import Reader
-from hubbub_aggregator.store import Store
+from hubbub_aggregator.store import ReportsForgotten, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came of holding a recounted round against what was counted live."""
+
+    difference: str | None = None
+    """What differs, for a sentence; None: nothing does."""
+    gap: str | None = None
+    """Why of an open domain only n was compared, for a sentence; None: all was."""
 
 
 class Live(Protocol):
     """Where the live counts are."""
 
-    def difference(self, recounted: Recounted) -> str | None:
-        """What differs, for a sentence; None: nothing does. Raises StoreError or CallFailed."""
+    def compare(self, recounted: Recounted) -> Comparison:
+        """Hold a round against them. Raises StoreError or CallFailed."""
         ...
 
 
 class InStore:
-    """The tallies themselves: they must agree in every byte."""
+    """The tallies themselves: they must agree in every byte.
+
+    An open domain has no cells; the store keeps its reports instead, and they must be the same.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def difference(self, recounted: Recounted) -> str | None:
+    def compare(self, recounted: Recounted) -> Comparison:
+        """See Live. Raises StoreError."""
         metric, number = recounted.round.metric, recounted.round.place.round
         published = self._store.published(metric.digest, number)
         if published is None or published.snapshot is None:
-            return "the store has no counts of it"
+            return Comparison("the store has no counts of it")
         if not published.closed:
-            return "the store has it open still"
+            return Comparison("the store has it open still")
         live = published.snapshot.tally
-        if live.n != recounted.tally.n:
-            return f"the store counted {live.n:,} reports, not {recounted.tally.n:,}"
+        difference = _numbers("store", (live.n, live.plain), recounted)
+        if difference is not None:
+            return Comparison(difference)
         if live.to_bytes() != recounted.tally.to_bytes():
-            return "the store counted other cells"
-        if metric.domain.open and recounted.values:
-            return self._decoded_differently(recounted)
-        return None
+            return Comparison("the store counted other cells")
+        return self._reports(recounted) if metric.domain.open else Comparison()
 
-    def _decoded_differently(self, recounted: Recounted) -> str | None:
+    def _reports(self, recounted: Recounted) -> Comparison:
         metric, number = recounted.round.metric, recounted.round.place.round
-        oracle = oracle_for(metric.mechanism)
-        counts = np.zeros(len(recounted.values), np.int64)
-        for payloads in self._store.retained(
-            metric.digest, number, recounted.tally.n, oracle.payload_size
-        ):
-            counts += decode(oracle, payloads, recounted.values)
-        if counts.tolist() != recounted.counts.tolist():
-            return "the reports in the store support the candidates otherwise"
-        return None
+        size = oracle_for(metric.mechanism).payload_size
+        kept = nothing()
+        try:
+            for payloads in self._store.retained(metric.digest, number, recounted.tally.n, size):
+                kept += fingerprint(payloads)
+        except ReportsForgotten:
+            return Comparison(gap="the store has forgotten its reports")
+        if kept.tolist() != recounted.fingerprint.tolist():
+            return Comparison("the store has other reports")
+        return Comparison()
 
 
 class Published:
@@ -59,16 +73,30 @@ class Published:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def difference(self, recounted: Recounted) -> str | None:
+    def compare(self, recounted: Recounted) -> Comparison:
+        """See Live. Raises CallFailed."""
         metric, number = recounted.round.metric, recounted.round.place.round
         candidates = recounted.values if metric.domain.open and recounted.values else None
         live = self._reader.estimates(metric.name, round=number, candidates=candidates)
         if live.digest != metric.digest.hex():
-            return "the aggregator has another metric of this name"
+            return Comparison("the aggregator has another metric of this name")
         if live.state != "closed":
-            return "the aggregator has it open still"
-        if live.n != recounted.tally.n:
-            return f"the aggregator counted {live.n:,} reports, not {recounted.tally.n:,}"
+            return Comparison("the aggregator has it open still")
+        difference = _numbers("aggregator", (live.n, live.report["plain"]), recounted)
+        if difference is not None:
+            return Comparison(difference)
+        if metric.domain.open and candidates is None:
+            return Comparison(gap="for more, name candidates with --candidates FILE, or --store")
         if [row["count"] for row in live.to_dicts()] != recounted.counts.tolist():
-            return "the aggregator counted the values otherwise"
-        return None
+            return Comparison("the aggregator counted the values otherwise")
+        return Comparison()
+
+
+def _numbers(who: str, live: tuple[int, int], recounted: Recounted) -> str | None:
+    """What differs in n, and in how many of them came unsealed."""
+    n, plain = live
+    if n != recounted.tally.n:
+        return f"the {who} counted {n:,} reports, not {recounted.tally.n:,}"
+    if plain != recounted.tally.plain:
+        return f"the {who} counted {plain:,} unsealed reports, not {recounted.tally.plain:,}"
+    return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hubbub.domain import text_index
+from hubbub_aggregator.archive.fingerprint import Fingerprint, fingerprint, nothing
 from hubbub_aggregator.archive.reading import ArchivedRound
 from hubbub_aggregator.oracles import OpenHashingOracle, Oracle, Payloads, oracle_for
 from hubbub_aggregator.tally import Counts, Tally
@@ -25,6 +26,8 @@ class Recounted:
     """The domain's, or of an open domain the candidates."""
     counts: Counts
     """How many reports support each of them: int64 of shape (len(values),), each in [0, n]."""
+    fingerprint: Fingerprint
+    """Of an open domain, which is not counted but kept, all reports' in whatever order."""
 
 
 def recount(
@@ -37,18 +40,20 @@ def recount(
     domain, oracle = archived.metric.domain, oracle_for(archived.metric.mechanism)
     values = list(candidates) if domain.open else list(domain.labels)
     n, cells = 0, np.zeros(oracle.cells, np.int64)
-    decoded = np.zeros(len(values), np.int64)
+    decoded, kept = np.zeros(len(values), np.int64), nothing()
     for payloads in archived.payloads(reader):
         n += len(payloads)
         cells += oracle.fold(payloads)
-        if domain.open and values:
-            decoded += decode(oracle, payloads, values)
+        if domain.open:
+            kept += fingerprint(payloads)
+            decoded += _decode(oracle, payloads, values)
+    tally = Tally(n, cells, archived.plain)
     return Recounted(
-        archived, Tally(n, cells), values, decoded if domain.open else oracle.supports(cells)
+        archived, tally, values, decoded if domain.open else oracle.supports(cells), kept
     )
 
 
-def decode(oracle: Oracle, payloads: Payloads, candidates: Sequence[str]) -> Counts:
+def _decode(oracle: Oracle, payloads: Payloads, candidates: Sequence[str]) -> Counts:
     """How many of an open domain's reports support each candidate."""
     if not isinstance(oracle, OpenHashingOracle):
         raise TypeError("only open domains have candidates")

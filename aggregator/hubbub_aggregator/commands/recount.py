@@ -1,7 +1,7 @@
 """`hubbub recount`: count an archive's reports again, and see whether it comes to the same."""
 
 import secrets
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ from hubbub_aggregator.commands.options import MAX_ROUND, FormatOfOne, FormatOfO
 from hubbub_aggregator.commands.output import print_json, remark
 
 if TYPE_CHECKING:
-    from hubbub_aggregator.archive.comparing import Live
+    from hubbub_aggregator.archive.comparing import Comparison, Live
     from hubbub_aggregator.archive.reading import ArchivedRound
     from hubbub_aggregator.archive.recount import Recounted
 
@@ -66,10 +66,7 @@ def recount(
         with _compared_with(store, aggregator, keys) as lives, closing(open_reader()) as reader:
             for archived in chosen:
                 recounted = count(archived, reader, texts)
-                differences = [
-                    found for live in lives if (found := live.difference(recounted)) is not None
-                ]
-                reports.append(_report(recounted, bool(lives), differences))
+                reports.append(_report(recounted, [live.compare(recounted) for live in lives]))
                 if output is FormatOfOne.TABLE:
                     _print(reports[-1])
     except StoreError as error:
@@ -131,20 +128,24 @@ def _compared_with(
         yield lives
 
 
-def _report(recounted: "Recounted", compared: bool, differences: list[str]) -> dict[str, Any]:
+def _report(recounted: "Recounted", comparisons: Sequence["Comparison"]) -> dict[str, Any]:
     archived = recounted.round
+    differences = [one.difference for one in comparisons if one.difference is not None]
+    gaps = [one.gap for one in comparisons if one.gap is not None]
     return {
         "metric": archived.metric.name,
         "digest": archived.metric.digest.hex(),
         "round": archived.place.round,
         "mechanism": archived.metric.mechanism.name,
         "n": recounted.tally.n,
+        "plain": recounted.tally.plain,
         "values": [
             {"value": value, "count": count}
             for value, count in zip(recounted.values, recounted.counts.tolist(), strict=True)
         ],
-        "compared": compared,
+        "compared": bool(comparisons),
         "differences": differences,
+        "gaps": gaps,
     }
 
 
@@ -153,7 +154,11 @@ def _print(report: dict[str, Any]) -> None:
 
     print(f"{report['metric']}, round {report['round']}: n = {report['n']:,}; ", end="")
     print(f"{report['mechanism']}, digest {report['digest'][:16]}…")
-    if report["compared"] and not report["differences"]:
+    if report["plain"]:
+        print(f"{report['plain']:,} of these reports came unsealed: imported, not from a device")
+    if report["gaps"] and not report["differences"]:
+        print(f"n is the same as counted live; nothing else was compared: {report['gaps'][0]}")
+    elif report["compared"] and not report["differences"]:
         print("the same as counted live, bit for bit")
     rows = [(row["value"], f"{row['count']:,}") for row in report["values"]]
     if rows:

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
 CONTAINERFILE = (DEPLOY / "Containerfile").read_text()
 COMPOSE = (DEPLOY / "compose.yaml").read_text()
+ARCHIVE = (DEPLOY / "compose.archive.yaml").read_text()
 UNIT = (DEPLOY / "hubbub.service").read_text()
 BIN = Path(sys.executable).parent
 
@@ -32,9 +34,11 @@ def test_the_containerfile_is_linted() -> None:
     run(BIN / "hadolint", DEPLOY / "Containerfile")
 
 
-def test_the_compose_file_fits_its_schema() -> None:
+def test_the_compose_files_fit_their_schema() -> None:
     schema = ("--builtin-schema", "vendor.compose-spec")
-    run(BIN / "check-jsonschema", *schema, DEPLOY / "compose.yaml")
+    files = sorted(DEPLOY.glob("*.yaml"))
+    assert len(files) == 2
+    run(BIN / "check-jsonschema", *schema, *files)
 
 
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
@@ -59,10 +63,30 @@ def test_whatever_is_copied_is_there_and_sent_to_the_build() -> None:
     assert {line[1:] for line in sent if line.startswith("!")} == set(copied)
 
 
-@pytest.mark.parametrize("text", [CONTAINERFILE, COMPOSE, UNIT], ids=["image", "compose", "unit"])
-def test_settings_in_the_environment_are_known(text: str) -> None:
-    for name in re.findall(rf"\b{PREFIX}([A-Z_]+)=", text):
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [(CONTAINERFILE, 3), (COMPOSE, 0), (ARCHIVE, 1), (UNIT, 3)],
+    ids=["image", "compose", "archive", "unit"],
+)
+def test_settings_in_the_environment_are_known(text: str, least: int) -> None:
+    found = re.findall(rf"\b{PREFIX}([A-Z_]+)(?:=|: )", text)
+    assert len(found) >= least
+    for name in found:
         assert name.lower() in Settings.model_fields
+
+
+def test_extras_are_known() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    given = re.findall(r"\bEXTRAS(?:=|: )(\S+)$", CONTAINERFILE + ARCHIVE, re.MULTILINE)
+    assert given == ["aggregator", "aggregator,archive"]
+    assert {extra for extras in given for extra in extras.split(",")} <= set(
+        project["optional-dependencies"]
+    )
+
+
+def test_the_archive_is_mounted_where_it_is_written() -> None:
+    (folder,) = re.findall(rf"{PREFIX}ARCHIVE: (\S+)$", ARCHIVE, re.MULTILINE)
+    assert f"- ./archive:{folder}\n" in ARCHIVE
 
 
 def test_the_commands_are_known() -> None:

@@ -43,7 +43,8 @@ class Closer:
         except ArchiveError as error:
             self._failed = time.monotonic(), error
             raise
-        self._failed = None
+        if archive is not None:
+            self._failed = None
         self._announcements.announce()
         return closed
 

@@ -43,7 +43,7 @@ def recount(
 ) -> None:
     """Count archived reports again, each file checked against its contract.
 
-    With --store or --aggregator it exits 1 unless all that was counted live comes to the same.
+    With --store or --aggregator it exits 1 unless what is archived comes to what was counted live.
     """
     from hubbub_aggregator.archive.errors import require_libraries
 

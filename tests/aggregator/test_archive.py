@@ -8,6 +8,7 @@ import os
 import stat
 import tracemalloc
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 from pyarrow import parquet
 
 from hubbub.bundle import Bundle
+from hubbub.contract import Metric
 from hubbub_aggregator.archive import ArchiveError, reading, sorting, writing
 from hubbub_aggregator.archive.comparing import Comparison, InStore
 from hubbub_aggregator.archive.files import path_of, places
@@ -114,6 +116,28 @@ class TestRecounting:
             second.count(NAME, [reports[30:70]])
             first.count(NAME, [reports[60:]])
             assert (second.close_round(NAME), first.close_round(NAME)) == (100, 100)
+            (found,) = recounted(folder)
+            assert InStore(first.store).compare(found) == SAME
+
+    def test_closed_by_two_at_once_it_is_archived_once(
+        self, bundle: Bundle, location: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        written: list[int] = []
+        write = writing.Archive.write
+
+        def noted(self: writing.Archive, metric: Metric, number: int, kept: KeptReports) -> None:
+            written.append(kept.n)
+            write(self, metric, number, kept)
+
+        monkeypatch.setattr(writing.Archive, "write", noted)
+        with (
+            closing(Counting(bundle, location, folder)) as first,
+            closing(Counting(bundle, location, folder, writer=2)) as second,
+            ThreadPoolExecutor(2) as pool,
+        ):
+            second.count(NAME, [reports_of(bundle.metrics[NAME], 100)])
+            closed = list(pool.map(lambda one: one.close_round(NAME), (first, second)))
+            assert (closed, written) == ([100, 100], [100])
             (found,) = recounted(folder)
             assert InStore(first.store).compare(found) == SAME
 

@@ -376,6 +376,34 @@ class TestClosing:
             assert counting.close_round(NAME) == 50
         assert not path.exists()
 
+    def test_a_file_with_more_reports_is_not_replaced(
+        self, bundle: Bundle, tmp_path: Path, folder: Path, reports: list[Report]
+    ) -> None:
+        """A store that was restored from before the round closed has fewer."""
+        whole = archived(bundle, str(tmp_path / "whole"), folder, NAME, [reports])
+        path = path_of(folder, bundle.metrics[NAME].digest, 0)
+        with closing(Counting(bundle, str(tmp_path / "restored"), folder)) as counting:
+            counting.count(NAME, [reports[:40]])
+            with pytest.raises(ArchiveError, match="has 50 reports, and this store 40 of that"):
+                counting.close_round(NAME)
+            assert path.read_bytes() == whole
+
+    @pytest.mark.parametrize(
+        "damage", [lambda file: file[:-1], lambda file: file[:-100] + b"\xff" * 92 + file[-8:]]
+    )
+    def test_a_damaged_file_is_replaced(
+        self,
+        bundle: Bundle,
+        tmp_path: Path,
+        folder: Path,
+        reports: list[Report],
+        damage: Callable[[bytes], bytes],
+    ) -> None:
+        whole = archived(bundle, str(tmp_path / "whole"), folder, NAME, [reports])
+        path_of(folder, bundle.metrics[NAME].digest, 0).write_bytes(damage(whole))
+        archived(bundle, str(tmp_path / "store"), folder, NAME, [reports[:40]])
+        assert [found.tally.n for found in recounted(folder)] == [40]
+
     def test_what_an_earlier_version_counted_is_closed_without(
         self,
         counting: Counting,

@@ -54,7 +54,9 @@ class Archive:
     def write(self, metric: Metric, number: int, reports: KeptReports) -> None:
         """Write a round's file, whole or not at all; when this returns, it is durable.
 
-        One that an earlier attempt left is replaced. Raises ArchiveError, and what `reports` do.
+        One that an earlier attempt left is replaced, unless it has more reports: then it is of
+        another store, such as the one that this was restored after. Raises ArchiveError, and what
+        `reports` do.
         """
         path = path_of(self.folder, metric.digest, number)
         try:
@@ -62,6 +64,7 @@ class Archive:
             # makes on the way is as open as the umask lets it be.
             for folder in (path.parent.parent, path.parent):
                 folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
+            _require_no_more(path, reports.n)
             # Nobody else writes this round now: it is locked. What is there, a killed one left.
             for left in path.parent.glob(f".{path.name}.*"):
                 left.unlink()
@@ -75,6 +78,28 @@ class Archive:
                 f"({path}: {error.strerror or error}); is there space, and may this process write "
                 f"there?"
             ) from error
+
+
+def _require_no_more(path: Path, n: int) -> None:
+    """Raises ArchiveError if there is a file with more than n reports; a damaged one has none."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with path.open("rb") as file:
+            found = parquet.read_metadata(file).num_rows
+    except (FileNotFoundError, pa.ArrowException):
+        return
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        # Arrow's, of what it cannot read.
+        return
+    if found > n:
+        raise ArchiveError(
+            f"{path} has {found:,} reports, and this store {n:,} of that round, which stays open; "
+            f"see which is right, and move the file away to have it closed"
+        )
 
 
 def _make(folder: Path) -> None:

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import device, ingest, timing
+from benchmarks import archive, device, ingest, timing
 from hubbub.mechanisms import MEMOISED, RandomisedResponse
 from hubbub.upload import BURST
 from tests.bundles import Operator, make_bundle, make_metric
@@ -167,3 +167,13 @@ def test_ingest_measures_both_servers(
     ingest.show_singles(operator, bundle, ca, tmp_path)
     shown = capsys.readouterr().out
     assert shown.count("limit: an empty gRPC server") == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_what_archiving_takes_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archive.show(12_000, tmp_path)
+    shown = capsys.readouterr().out
+    assert shown.startswith("closing 12,000 reports, seconds")
+    assert shown.endswith("the same\n")

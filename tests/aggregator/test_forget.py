@@ -123,6 +123,7 @@ def test_readers_are_told(counting: Counting, location: str, tmp_path: Path) -> 
     assert raised.value.code is grpc.StatusCode.FAILED_PRECONDITION
 
 
+@pytest.mark.parametrize("location", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(("answer", "left"), [(True, 0), (False, 40)])
 def test_it_asks(
     counting: Counting, location: str, tmp_path: Path, answer: bool, left: int

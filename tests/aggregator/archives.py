@@ -17,6 +17,7 @@ from hubbub_aggregator.archive.writing import Archive
 from hubbub_aggregator.catalogue import Catalogue
 from hubbub_aggregator.closing import Closer
 from hubbub_aggregator.committer import Committer
+from hubbub_aggregator.observations import Observations
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.store import Store
 from hubbub_aggregator.submission import Submission
@@ -71,7 +72,9 @@ class Counting:
         self.store.adopt(bundle)
         self.catalogue = Catalogue(bundle, self.store.metrics())
         announcements = Announcements()
-        self.committer = Committer(self.store, announcements, lambda: NOW)
+        self.committer = Committer(
+            self.store, announcements, lambda: NOW, Observations(lambda: NOW)
+        )
         archive = None if folder is None else Archive(folder)
         self.closer = Closer(self.store, archive, announcements)
 

@@ -28,6 +28,7 @@ _REFUSED: Final = {
     "REFUSAL_REASON_STORE_UNAVAILABLE": "the store could not be written",
     "REFUSAL_REASON_OVERLOADED": "there were too many at once",
     "REFUSAL_REASON_PLAIN_NOT_TAKEN": "they were not sealed",
+    "REFUSAL_REASON_MESSAGE_TOO_LARGE": "they were too large",
 }
 
 

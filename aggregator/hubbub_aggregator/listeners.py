@@ -10,9 +10,14 @@ from typing import Any, Final
 import grpc
 
 from hubbub.limits import MAX_MESSAGE_BYTES
+from hubbub_aggregator.backlog import Backlog
+from hubbub_aggregator.door import Door, Line
 
-# Digest, round, key id and framing around a message of the largest size.
-_FRAMING_BYTES: Final = 64 << 10
+# A message of the largest size, with digest, round, key id and framing around it.
+LARGEST_MESSAGE: Final = MAX_MESSAGE_BYTES + (64 << 10)
+# What is larger than that is still read, up to here, so that whoever sent it learns why it is
+# refused. gRPC refuses what is larger still, with a status that looks like an overload's.
+_LARGEST_READ: Final = 8 << 20
 
 _COMMON_OPTIONS: Final = (
     # Two aggregators that share a port by accident would each count half.
@@ -23,7 +28,7 @@ _COMMON_OPTIONS: Final = (
 )
 PUBLIC_OPTIONS: Final = (
     *_COMMON_OPTIONS,
-    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES + _FRAMING_BYTES),
+    ("grpc.max_receive_message_length", _LARGEST_READ),
     ("grpc.max_concurrent_streams", 100),
     # A device connects, uploads and leaves; who stays makes room after five minutes.
     ("grpc.max_connection_age_ms", 300_000),
@@ -39,8 +44,11 @@ _PRIVATE_OPTIONS: Final = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
 )
 
-# Calls that may wait for each handler thread before more are turned away.
+# Calls that may wait for each handler thread, or be on it, before more are turned away.
 CALLS_PER_THREAD: Final = 16
+# The bundle and health are a moment's work, and must not stand behind reports.
+SUBMIT: Final = "/hubbub.v1.ReportService/SubmitReports"
+_OTHER_THREADS: Final = 4
 
 # Half of them may be taken by those who watch a metric, and a few by those who watch health; the
 # rest answer everybody else.
@@ -62,6 +70,8 @@ class Listeners:
     """Addresses that are taken, and the servers that will answer there."""
 
     public: grpc.Server
+    door: Door
+    """Of the public one."""
     private: grpc.Server
     public_address: str
     """host:port, with the real port where 0 was asked for."""
@@ -83,10 +93,12 @@ class Listeners:
 
         Without credentials a listener speaks plaintext. `threads` work on public calls.
         """
-        public_server = _server(threads, PUBLIC_OPTIONS)
+        door = _door(threads)
+        public_server = _server(_OTHER_THREADS, PUBLIC_OPTIONS, door)
         private_server = _server(PRIVATE_THREADS, _PRIVATE_OPTIONS)
         return cls(
             public_server,
+            door,
             private_server,
             _listen(public_server, public, public_credentials),
             _listen(private_server, private, private_credentials),
@@ -95,11 +107,24 @@ class Listeners:
         )
 
 
-def _server(threads: int, options: tuple[tuple[str, Any], ...]) -> grpc.Server:
+def _door(threads: int) -> Door:
+    reports, others = _line(threads), _line(_OTHER_THREADS)
+    return Door(lambda method: reports if method == SUBMIT else others, LARGEST_MESSAGE)
+
+
+def _line(threads: int) -> Line:
+    return Line(futures.ThreadPoolExecutor(threads), Backlog(threads * CALLS_PER_THREAD))
+
+
+def _server(
+    threads: int, options: tuple[tuple[str, Any], ...], door: Door | None = None
+) -> grpc.Server:
+    """Without a door, as many calls as may wait are let in, and others have no word of when."""
     return grpc.server(
         futures.ThreadPoolExecutor(threads),
+        interceptors=[] if door is None else [door],
         options=options,
-        maximum_concurrent_rpcs=threads * CALLS_PER_THREAD,
+        maximum_concurrent_rpcs=threads * CALLS_PER_THREAD if door is None else None,
         compression=grpc.Compression.NoCompression,
     )
 

@@ -100,6 +100,8 @@ class Aggregator:
         self._ticker = threading.Thread(target=self._tick, name="ticker", daemon=True)
 
         self._public, self._private = listeners.public, listeners.private
+        self._door = listeners.door
+        self._door.on_refusal = self.counters.add
         report_pb2_grpc.add_ReportServiceServicer_to_server(ReportService(intake), self._public)
         report_pb2_grpc.add_CatalogServiceServicer_to_server(
             CatalogService(bundle.signed), self._public
@@ -119,6 +121,7 @@ class Aggregator:
     def start(self) -> None:
         """Answer calls, from now on."""
         self._ticker.start()
+        self._door.receiver.start()
         self._public.start()
         self._private.start()
 
@@ -135,8 +138,10 @@ class Aggregator:
         self._stopping.set()
         self._announcements.end()
         self._health.end()
+        self._door.receiver.hurry()
         for stopped in [self._public.stop(grace), self._private.stop(grace)]:
             stopped.wait()
+        self._door.receiver.close()
         self._opening.close()
         self._committer.close()
         if self._ticker.is_alive():

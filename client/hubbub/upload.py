@@ -48,11 +48,14 @@ FINAL: Final[Mapping[str, Status]] = {
     "NO_SUCH_ROUND": Status.REFUSED,
     "WRONG_LENGTH": Status.REFUSED,
     "TOO_MANY_REPORTS": Status.REFUSED,
+    "MESSAGE_TOO_LARGE": Status.REFUSED,
 }
 # Refusals of an aggregator that has another bundle in force than this device.
 OTHER_BUNDLE: Final = frozenset({"UNKNOWN_DIGEST", "UNKNOWN_KEY"})
-# What gRPC says where there is no aggregator, or none that has time.
-UNREACHED: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED"})
+# What is said where there is no aggregator, or none that has time.
+UNREACHED: Final = frozenset(
+    {"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "OVERLOADED"}
+)
 
 
 class Uploader:

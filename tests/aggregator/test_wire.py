@@ -216,11 +216,24 @@ class TestRefusals:
     def test_a_message_above_the_limit(
         self, stub: report_pb2_grpc.ReportServiceStub, bundle: Bundle
     ) -> None:
+        """Says what is wrong with it, and does not look like an overload."""
         request = make_request(bundle, "open")
         request.sealed = bytes(5 << 20)
+        code, reason, status = refused(stub, request)
+        assert code is grpc.StatusCode.INVALID_ARGUMENT
+        assert reason == "REFUSAL_REASON_MESSAGE_TOO_LARGE"
+        assert not any(detail.Is(RetryInfo.DESCRIPTOR) for detail in status.details)
+
+    def test_a_message_that_is_not_read(
+        self, stub: report_pb2_grpc.ReportServiceStub, bundle: Bundle
+    ) -> None:
+        """gRPC says so itself: its code is an overload's, but it does not ask to come again."""
+        request = make_request(bundle, "open")
+        request.sealed = bytes(9 << 20)
         with pytest.raises(grpc.RpcError) as raised:
             stub.SubmitReports(request, timeout=TIMEOUT)
         assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert rpc_status.from_call(raised.value) is None
 
     def test_a_compressed_message(
         self, stub: report_pb2_grpc.ReportServiceStub, bundle: Bundle

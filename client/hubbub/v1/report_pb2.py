@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from hubbub.v1 import contract_pb2 as hubbub_dot_v1_dot_contract__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16hubbub/v1/report.proto\x12\thubbub.v1\x1a\x18hubbub/v1/contract.proto\"t\n\x14SubmitReportsRequest\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\r\n\x05round\x18\x02 \x01(\x04\x12\x0e\n\x06key_id\x18\x03 \x01(\x0c\x12\x0e\n\x06sealed\x18\x04 \x01(\x0c\x12\x0b\n\x03ids\x18\x05 \x01(\x0c\x12\x10\n\x08payloads\x18\x06 \x01(\x0c\"B\n\x15SubmitReportsResponse\x12)\n\x08statuses\x18\x01 \x03(\x0e\x32\x17.hubbub.v1.ReportStatus\"\x12\n\x10GetBundleRequest\"C\n\x11GetBundleResponse\x12.\n\rsigned_bundle\x18\x01 \x01(\x0b\x32\x17.hubbub.v1.SignedBundle*\xa4\x01\n\x0cReportStatus\x12\x1d\n\x19REPORT_STATUS_UNSPECIFIED\x10\x00\x12\x19\n\x15REPORT_STATUS_COUNTED\x10\x01\x12\x1b\n\x17REPORT_STATUS_DUPLICATE\x10\x02\x12\x1c\n\x18REPORT_STATUS_NOT_OPENED\x10\x03\x12\x1f\n\x1bREPORT_STATUS_NOT_CANONICAL\x10\x04*\x87\x03\n\rRefusalReason\x12\x1e\n\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12!\n\x1dREFUSAL_REASON_UNKNOWN_DIGEST\x10\x01\x12!\n\x1dREFUSAL_REASON_ROUND_NOT_OPEN\x10\x02\x12\x1f\n\x1bREFUSAL_REASON_ROUND_CLOSED\x10\x03\x12 \n\x1cREFUSAL_REASON_NO_SUCH_ROUND\x10\x04\x12\x1e\n\x1aREFUSAL_REASON_UNKNOWN_KEY\x10\x05\x12\x1f\n\x1bREFUSAL_REASON_WRONG_LENGTH\x10\x06\x12#\n\x1fREFUSAL_REASON_TOO_MANY_REPORTS\x10\x07\x12$\n REFUSAL_REASON_STORE_UNAVAILABLE\x10\x08\x12\x1d\n\x19REFUSAL_REASON_OVERLOADED\x10\t\x12\"\n\x1eREFUSAL_REASON_PLAIN_NOT_TAKEN\x10\n2c\n\rReportService\x12R\n\rSubmitReports\x12\x1f.hubbub.v1.SubmitReportsRequest\x1a .hubbub.v1.SubmitReportsResponse2X\n\x0e\x43\x61talogService\x12\x46\n\tGetBundle\x12\x1b.hubbub.v1.GetBundleRequest\x1a\x1c.hubbub.v1.GetBundleResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16hubbub/v1/report.proto\x12\thubbub.v1\x1a\x18hubbub/v1/contract.proto\"t\n\x14SubmitReportsRequest\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\r\n\x05round\x18\x02 \x01(\x04\x12\x0e\n\x06key_id\x18\x03 \x01(\x0c\x12\x0e\n\x06sealed\x18\x04 \x01(\x0c\x12\x0b\n\x03ids\x18\x05 \x01(\x0c\x12\x10\n\x08payloads\x18\x06 \x01(\x0c\"B\n\x15SubmitReportsResponse\x12)\n\x08statuses\x18\x01 \x03(\x0e\x32\x17.hubbub.v1.ReportStatus\"\x12\n\x10GetBundleRequest\"C\n\x11GetBundleResponse\x12.\n\rsigned_bundle\x18\x01 \x01(\x0b\x32\x17.hubbub.v1.SignedBundle*\xa4\x01\n\x0cReportStatus\x12\x1d\n\x19REPORT_STATUS_UNSPECIFIED\x10\x00\x12\x19\n\x15REPORT_STATUS_COUNTED\x10\x01\x12\x1b\n\x17REPORT_STATUS_DUPLICATE\x10\x02\x12\x1c\n\x18REPORT_STATUS_NOT_OPENED\x10\x03\x12\x1f\n\x1bREPORT_STATUS_NOT_CANONICAL\x10\x04*\xad\x03\n\rRefusalReason\x12\x1e\n\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12!\n\x1dREFUSAL_REASON_UNKNOWN_DIGEST\x10\x01\x12!\n\x1dREFUSAL_REASON_ROUND_NOT_OPEN\x10\x02\x12\x1f\n\x1bREFUSAL_REASON_ROUND_CLOSED\x10\x03\x12 \n\x1cREFUSAL_REASON_NO_SUCH_ROUND\x10\x04\x12\x1e\n\x1aREFUSAL_REASON_UNKNOWN_KEY\x10\x05\x12\x1f\n\x1bREFUSAL_REASON_WRONG_LENGTH\x10\x06\x12#\n\x1fREFUSAL_REASON_TOO_MANY_REPORTS\x10\x07\x12$\n REFUSAL_REASON_STORE_UNAVAILABLE\x10\x08\x12\x1d\n\x19REFUSAL_REASON_OVERLOADED\x10\t\x12\"\n\x1eREFUSAL_REASON_PLAIN_NOT_TAKEN\x10\n\x12$\n REFUSAL_REASON_MESSAGE_TOO_LARGE\x10\x0b\x32\x63\n\rReportService\x12R\n\rSubmitReports\x12\x1f.hubbub.v1.SubmitReportsRequest\x1a .hubbub.v1.SubmitReportsResponse2X\n\x0e\x43\x61talogService\x12\x46\n\tGetBundle\x12\x1b.hubbub.v1.GetBundleRequest\x1a\x1c.hubbub.v1.GetBundleResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,7 +35,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REPORTSTATUS']._serialized_start=339
   _globals['_REPORTSTATUS']._serialized_end=503
   _globals['_REFUSALREASON']._serialized_start=506
-  _globals['_REFUSALREASON']._serialized_end=897
+  _globals['_REFUSALREASON']._serialized_end=935
   _globals['_SUBMITREPORTSREQUEST']._serialized_start=63
   _globals['_SUBMITREPORTSREQUEST']._serialized_end=179
   _globals['_SUBMITREPORTSRESPONSE']._serialized_start=181
@@ -44,8 +44,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETBUNDLEREQUEST']._serialized_end=267
   _globals['_GETBUNDLERESPONSE']._serialized_start=269
   _globals['_GETBUNDLERESPONSE']._serialized_end=336
-  _globals['_REPORTSERVICE']._serialized_start=899
-  _globals['_REPORTSERVICE']._serialized_end=998
-  _globals['_CATALOGSERVICE']._serialized_start=1000
-  _globals['_CATALOGSERVICE']._serialized_end=1088
+  _globals['_REPORTSERVICE']._serialized_start=937
+  _globals['_REPORTSERVICE']._serialized_end=1036
+  _globals['_CATALOGSERVICE']._serialized_start=1038
+  _globals['_CATALOGSERVICE']._serialized_end=1126
 # @@protoc_insertion_point(module_scope)

@@ -73,9 +73,15 @@ class _RefusalReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Refusal
     REFUSAL_REASON_STORE_UNAVAILABLE: _RefusalReason.ValueType  # 8
     """UNAVAILABLE, with google.rpc.RetryInfo: nothing was counted; send the same bytes later."""
     REFUSAL_REASON_OVERLOADED: _RefusalReason.ValueType  # 9
-    """RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: more at once than the aggregator takes."""
+    """RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: more at once than the aggregator takes.
+    Nothing was looked at; send the same bytes later.
+    """
     REFUSAL_REASON_PLAIN_NOT_TAKEN: _RefusalReason.ValueType  # 10
     """PERMISSION_DENIED: reports are taken sealed only."""
+    REFUSAL_REASON_MESSAGE_TOO_LARGE: _RefusalReason.ValueType  # 11
+    """INVALID_ARGUMENT: a message of more than 4 MiB and 64 KiB. (One of more than 8 MiB is refused
+    before it is read, by gRPC, with RESOURCE_EXHAUSTED and neither ErrorInfo nor RetryInfo.)
+    """
 
 class RefusalReason(_RefusalReason, metaclass=_RefusalReasonEnumTypeWrapper):
     """Why a whole request was refused."""
@@ -98,9 +104,15 @@ REFUSAL_REASON_TOO_MANY_REPORTS: RefusalReason.ValueType  # 7
 REFUSAL_REASON_STORE_UNAVAILABLE: RefusalReason.ValueType  # 8
 """UNAVAILABLE, with google.rpc.RetryInfo: nothing was counted; send the same bytes later."""
 REFUSAL_REASON_OVERLOADED: RefusalReason.ValueType  # 9
-"""RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: more at once than the aggregator takes."""
+"""RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: more at once than the aggregator takes.
+Nothing was looked at; send the same bytes later.
+"""
 REFUSAL_REASON_PLAIN_NOT_TAKEN: RefusalReason.ValueType  # 10
 """PERMISSION_DENIED: reports are taken sealed only."""
+REFUSAL_REASON_MESSAGE_TOO_LARGE: RefusalReason.ValueType  # 11
+"""INVALID_ARGUMENT: a message of more than 4 MiB and 64 KiB. (One of more than 8 MiB is refused
+before it is read, by gRPC, with RESOURCE_EXHAUSTED and neither ErrorInfo nor RetryInfo.)
+"""
 Global___RefusalReason: _TypeAlias = RefusalReason  # noqa: Y015
 
 @_typing.final

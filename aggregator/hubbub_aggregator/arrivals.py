@@ -1,0 +1,147 @@
+"""Messages on their way in, without a thread for each.
+
+gRPC gives a call a thread as it begins, and the thread waits for the message: whoever begins calls
+and sends nothing more would hold all of them. Here gRPC's own thread takes the messages as they
+come, and a call gets one of ours when its message is there. One that takes too long is given up.
+
+This asks of grpc/_server.py what it promises nobody: how it starts a call, and how it begins to
+receive. Where it does so in another way than is known here, threads wait as they always did.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent import futures
+from functools import partial
+from typing import Any, Final, Protocol
+
+import grpc
+from grpc import _server
+
+# How long a message may take to come once its call has begun, and when nothing new will come;
+# seconds. A device gives up a call after ten.
+PATIENCE: Final = 10.0
+_LAST_PATIENCE: Final = 1.0
+# Messages that are under way at once. One more, and the oldest is given up: whoever is not slow
+# has sent the message with the beginning of its call.
+MOST_UNDER_WAY: Final = 512
+# How often it is looked whether one takes too long, seconds.
+_LOOK: Final = 0.5
+
+# Begins to receive a message, and does not wait for it.
+_RECEIVE: Final = "_raise_or_start_receive_message"
+KNOWN: Final = hasattr(getattr(_server, "_RequestIterator", None), _RECEIVE)
+"""Whether this version of gRPC is one whose ways are known."""
+
+_log = logging.getLogger(__name__)
+
+Run = Callable[[], object]
+"""Goes on with a call."""
+
+
+class Arrival(Protocol):
+    """A call whose message is awaited: what gRPC takes for its behaviour."""
+
+    def begin(self, run: Run) -> None:
+        """Keep what goes on with the call when the message is there."""
+        ...
+
+
+class Receiver(futures.ThreadPoolExecutor):
+    """What gRPC takes for a pool of threads: it hands in calls that begin."""
+
+    def __init__(self, patience: float = PATIENCE, most: int = MOST_UNDER_WAY) -> None:
+        """`patience`: seconds for a message to come; `most`: messages under way at once."""
+        super().__init__(1)
+        self._patience = patience
+        self._most = most
+        self._lock = threading.Lock()
+        # What gives a call up, and when it began, from the oldest to the newest.
+        self._under_way: dict[Arrival, tuple[float, Run]] = {}
+        self._closing = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="door", daemon=True)
+
+    @property
+    def under_way(self) -> int:
+        """Messages that are awaited."""
+        return len(self._under_way)
+
+    def start(self) -> None:
+        """Give up what takes too long, from now on."""
+        self._watcher.start()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
+        # gRPC's thread, which holds the call's lock, and ends with whatever is raised here.
+        _, event, _, arrival, requests, *_ = args
+        try:
+            arrival.begin(partial(fn, *args, **kwargs))
+            self._note(arrival, event.call.cancel)
+            getattr(requests(), _RECEIVE)()
+        except Exception:
+            _log.exception("a call could not be received")
+            event.call.cancel()
+        return _DONE
+
+    def forget(self, arrival: Arrival) -> None:
+        """Its message is there."""
+        with self._lock:
+            self._under_way.pop(arrival, None)
+
+    def hurry(self) -> None:
+        """Wait no longer than a moment: nothing new will come."""
+        self._patience = min(self._patience, _LAST_PATIENCE)
+
+    def close(self) -> None:
+        self._closing.set()
+        if self._watcher.is_alive():
+            self._watcher.join()
+
+    def _note(self, arrival: Arrival, give_up: Run) -> None:
+        oldest = None
+        with self._lock:
+            if len(self._under_way) >= self._most:
+                _, oldest = self._under_way.pop(next(iter(self._under_way)))
+            self._under_way[arrival] = (time.monotonic(), give_up)
+        if oldest is not None:
+            oldest()
+
+    def _watch(self) -> None:
+        while not self._closing.wait(_LOOK):
+            latest = time.monotonic() - self._patience
+            with self._lock:
+                late = [one for one, (began, _) in self._under_way.items() if began <= latest]
+                give_up = [self._under_way.pop(one)[1] for one in late]
+            for call in give_up:
+                call()
+
+
+class AtOnce(futures.ThreadPoolExecutor):
+    """What gRPC takes for a pool of threads: its own thread does the work, which must be little."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
+        fn(*args, **kwargs)
+        return _DONE
+
+
+class Behaviour:
+    """A function that gRPC lets a pool of threads of its own work on."""
+
+    def __init__(
+        self,
+        function: Callable[[Any, grpc.ServicerContext], Any],
+        pool: futures.ThreadPoolExecutor,
+    ) -> None:
+        self._function = function
+        self.experimental_thread_pool = pool
+
+    def __call__(self, requests: Any, context: grpc.ServicerContext) -> Any:
+        return self._function(requests, context)
+
+
+# All that gRPC does with a future is to wait for its end, to count the calls that run.
+_DONE: Final[futures.Future[Any]] = futures.Future()
+_DONE.set_result(None)

@@ -1,0 +1,157 @@
+"""The door of the public listener: what may come in, before anything is done for it.
+
+What would wait too long is turned away as its call begins, or as its message is there; so is what
+is too large. gRPC's own thread does that, so that a refusal costs little more than to notice the
+call.
+"""
+
+from collections.abc import Callable
+from concurrent import futures
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import grpc
+
+from hubbub.v1 import report_pb2
+from hubbub_aggregator.arrivals import KNOWN, AtOnce, Behaviour, Receiver, Run
+from hubbub_aggregator.backlog import Backlog
+from hubbub_aggregator.refusals import ReportsRefused, abort, overloaded
+
+OVERLOADED: Final = report_pb2.REFUSAL_REASON_OVERLOADED
+TOO_LARGE: Final = report_pb2.REFUSAL_REASON_MESSAGE_TOO_LARGE
+
+Handler = Any
+"""A grpc.RpcMethodHandler, whose fields no types tell."""
+
+
+class Line(NamedTuple):
+    """Calls of one kind: those in hand, and the threads that work on them."""
+
+    pool: futures.ThreadPoolExecutor
+    backlog: Backlog
+
+
+class Door(grpc.ServerInterceptor):
+    """Lets calls in, by gRPC's thread."""
+
+    def __init__(self, lines: Callable[[str], Line], largest: int) -> None:
+        """`lines`: where calls of a method stand; `largest`: bytes that a message may have."""
+        self.receiver: Final = Receiver()
+        self.largest: Final = largest
+        self.on_refusal: Callable[[str], None] = lambda reason: None
+        """Is told the RefusalReason's name for each call that is refused here."""
+        self._lines = lines
+        self._at_once = AtOnce()
+
+    def intercept_service(
+        self, continuation: Callable[[Any], Handler], handler_call_details: Any
+    ) -> Handler:
+        handler = continuation(handler_call_details)
+        if handler is None or handler.request_streaming:
+            return handler
+        if handler.response_streaming:
+            # There is none here that looks at what it is asked: so it need not be waited for.
+            return grpc.stream_stream_rpc_method_handler(
+                partial(_ask_nothing, handler.unary_stream),
+                response_serializer=handler.response_serializer,
+            )
+        line = self._lines(handler_call_details.method)
+        if not line.backlog.admits():
+            turn_away = Behaviour(lambda _, context: self.turn_away(line, context), self._at_once)
+            return grpc.stream_unary_rpc_method_handler(turn_away)
+        call = _Call(self, line, handler)
+        return grpc.stream_unary_rpc_method_handler(
+            call,
+            request_deserializer=call.arrive if KNOWN else handler.request_deserializer,
+            response_serializer=handler.response_serializer,
+        )
+
+    def turn_away(self, line: Line, context: grpc.ServicerContext) -> None:
+        """Answer a call for which there is no time now. Raises what ends it."""
+        self.on_refusal(report_pb2.RefusalReason.Name(OVERLOADED))
+        context.abort_with_status(overloaded(line.backlog.pushback()))
+
+    def refuse_large(self, size: int, context: grpc.ServicerContext) -> None:
+        """Answer a call whose message is too large. Raises what ends it."""
+        self.on_refusal(report_pb2.RefusalReason.Name(TOO_LARGE))
+        what = f"a message of {size:,} bytes; it may have {self.largest:,}"
+        abort(context, ReportsRefused(TOO_LARGE, what))
+
+
+def _ask_nothing(
+    behaviour: Callable[[Any, grpc.ServicerContext], Any], _: Any, context: grpc.ServicerContext
+) -> Any:
+    return behaviour(None, context)
+
+
+class _Call:
+    """One call, from its beginning to its answer."""
+
+    __slots__ = (
+        "_door",
+        "_handler",
+        "_line",
+        "_request",
+        "_run",
+        "_size",
+        "experimental_thread_pool",
+    )
+
+    def __init__(self, door: Door, line: Line, handler: Handler) -> None:
+        self.experimental_thread_pool = door.receiver if KNOWN else line.pool
+        self._door = door
+        self._line = line
+        self._handler = handler
+        self._run: Run | None = None
+        self._request: Any = None
+        self._size = 0
+
+    def begin(self, run: Run) -> None:
+        self._run = run
+
+    def arrive(self, message: bytes) -> bool:
+        """Take the message, as gRPC's thread; what it raises tells that it cannot be parsed."""
+        self._door.receiver.forget(self)
+        run, self._run = self._run, None
+        self._size = len(message)
+        if run is None:
+            raise ValueError("a call has one message")
+        if self._size > self._door.largest or not self._line.backlog.enter(self._size):
+            # Without a request it is refused.
+            run()
+            return True
+        try:
+            self._request = self._handler.request_deserializer(message)
+            self._line.pool.submit(run)
+        except BaseException:
+            self._line.backlog.leave(self._size)
+            raise
+        return True
+
+    def __call__(self, requests: Any, context: grpc.ServicerContext) -> Any:
+        """Answer, as a thread of the line; refuse, as gRPC's."""
+        if not KNOWN:
+            return self._wait_and_answer(requests, context)
+        if self._request is None:
+            if self._size > self._door.largest:
+                self._door.refuse_large(self._size, context)
+            self._door.turn_away(self._line, context)
+        try:
+            if not context.is_active():
+                # It has not waited for us; and what it does not hear of, it sends again.
+                context.abort(grpc.StatusCode.CANCELLED, "the caller is gone")
+            return self._handler.unary_unary(self._request, context)
+        finally:
+            self._line.backlog.leave(self._size)
+
+    def _wait_and_answer(self, requests: Any, context: grpc.ServicerContext) -> Any:
+        self._request = next(requests)
+        self._size = self._request.ByteSize()
+        if self._size > self._door.largest:
+            self._door.refuse_large(self._size, context)
+        if not self._line.backlog.enter(self._size):
+            self._door.turn_away(self._line, context)
+        try:
+            return self._handler.unary_unary(self._request, context)
+        finally:
+            self._line.backlog.leave(self._size)

@@ -8,6 +8,7 @@ import selectors
 import socket
 import ssl
 import struct
+import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ _LARGEST_WINDOW: Final = (1 << 31) - 1
 _FIRST_WINDOW: Final = 65_535
 _CHUNK: Final = 1 << 18
 _STATUS: Final = b"grpc-status"
+_PUSHBACK: Final = b"grpc-retry-pushback-ms"
 _REFUSED_STREAM: Final = 7
 # Not gRPC's: the connection ended, or the stream was reset, before an answer.
 LOST: Final = -1
@@ -36,11 +38,13 @@ class Answer(NamedTuple):
     message: bytes
     """The response, serialised; empty without one."""
     seconds: float
-    """From when it was handed to the system to when the answer was read."""
+    """From when it was to be sent to when the answer was read."""
+    pushback: float | None = None
+    """Seconds after which it may be sent again, if the server says so."""
 
 
 class _Stream:
-    __slots__ = ("began", "body", "message", "number", "rest", "status", "window")
+    __slots__ = ("began", "body", "message", "number", "pushback", "rest", "status", "window")
 
     def __init__(self, number: int, message: bytes, window: int, began: float) -> None:
         self.number = number
@@ -50,6 +54,7 @@ class _Stream:
         self.began = began
         self.body = b""
         self.status = LOST
+        self.pushback: float | None = None
 
 
 class _Connection:
@@ -104,6 +109,15 @@ class _Connection:
         began = began or time.perf_counter()
         self._streams[stream] = _Stream(number, message, self._first_window, began)
         self._pump(stream)
+
+    def stall(self, begun: bytes, *, end: bool) -> None:
+        """Begin a request, send so much of it, and no more; or end it there."""
+        stream, self._next = self._next, self._next + 2
+        self._put(_HEADERS, _END_HEADERS | (end and not begun), stream, self._headers)
+        self._streams[stream] = _Stream(stream, b"", self._first_window, time.perf_counter())
+        self._streams[stream].rest = b""
+        if begun:
+            self._put(_DATA, _END_STREAM if end else 0, stream, begun)
 
     def flush(self) -> None:
         """Write what the system takes."""
@@ -182,7 +196,11 @@ class _Connection:
                 self._put(_WINDOW, 0, 0, struct.pack(">I", self._consumed))
                 self._consumed = 0
         elif kind == _HEADERS and stream is not None:
-            stream.status = _status(payload, stream.status)
+            status, pushback = _number(payload, _STATUS), _number(payload, _PUSHBACK)
+            if status is not None:
+                stream.status = status
+            if pushback is not None:
+                stream.pushback = pushback / 1_000
         elif kind == _RESET and stream is not None:
             if int.from_bytes(payload, "big") != _REFUSED_STREAM:
                 answers.append(self._answer(number))
@@ -227,7 +245,33 @@ class _Connection:
     def _answer(self, number: int) -> Answer:
         stream = self._streams.pop(number)
         seconds = time.perf_counter() - stream.began
-        return Answer(stream.number, stream.status, stream.body[5:], seconds)
+        return Answer(stream.number, stream.status, stream.body[5:], seconds, stream.pushback)
+
+
+class Stalls:
+    """A connection of requests that are begun and never sent whole; a context manager."""
+
+    def __init__(self, address: str, path: str, authority: bytes | None) -> None:
+        self._connection = _Connection(address, path, authority)
+        self._ended = 0
+
+    def begin(self, count: int, begun: bytes, *, end: bool = False) -> None:
+        """Begin so many, each with its first bytes; with `end` there are no others."""
+        for _ in range(count):
+            self._connection.stall(begun, end=end)
+        while self._connection.full:
+            self._connection.flush()
+
+    def ended(self) -> int:
+        """How many the server has given up by now."""
+        self._ended += len(self._connection.receive())
+        return self._ended
+
+    def __enter__(self) -> "Stalls":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
 
 
 def _request_headers(path: str, *, tls: bool) -> bytes:
@@ -248,14 +292,21 @@ def _request_headers(path: str, *, tls: bool) -> bytes:
     )
 
 
-def _status(headers: bytes, known: int) -> int:
-    """The gRPC status among a response's headers; what is known already, if it is not there."""
-    place = headers.find(_STATUS)
+def _number(headers: bytes, name: bytes) -> int | None:
+    """What a header says that is a number; None: it is not among these."""
+    place = headers.find(name)
     if place < 0:
-        return known
-    place += len(_STATUS)
+        return None
+    place += len(name)
     size = headers[place]
     return int(headers[place + 1 : place + 1 + size])
+
+
+def _write(ends: Iterable[_Connection], selector: selectors.BaseSelector) -> None:
+    for end in ends:
+        end.flush()
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if end.full else 0)
+        selector.modify(end.socket, wanted, end)
 
 
 def flood(
@@ -266,9 +317,12 @@ def flood(
     authority: bytes | None = None,
     connections: int = 1,
     in_flight: int = 64,
+    rate: float | None = None,
 ) -> Iterator[Answer]:
     """Send serialised requests, so many at once, and give the answers as they come.
 
+    `rate`: so many a second, whether or not the others are answered; at once are then at most as
+    many as the connections have room for. One that is late counts from when it was to be sent.
     `authority`: the certificate authority, PEM, of a server called localhost; None: no TLS. A
     connection that ends is not opened again: what was on it is LOST, and when the last ends, so
     is the rest.
@@ -276,13 +330,21 @@ def flood(
     ends = [_Connection(address, path, authority) for _ in range(connections)]
     waiting = iter(enumerate(requests))
     more = True
+    most = in_flight if rate is None else sys.maxsize
+    first = time.perf_counter()
+    sent = 0
     with selectors.DefaultSelector() as selector:
         try:
             for end in ends:
                 selector.register(end.socket, selectors.EVENT_READ, end)
             while True:
                 at_once = sum(end.waiting for end in ends)
-                while more and at_once < in_flight:
+                due = None
+                while more and at_once < most:
+                    if rate is not None:
+                        due = first + sent / rate
+                        if due > time.perf_counter():
+                            break
                     free = [end for end in ends if end.free]
                     if not free:
                         break
@@ -291,15 +353,15 @@ def flood(
                     except StopIteration:
                         more = False
                         break
-                    min(free, key=lambda end: end.waiting).send(number, message)
+                    min(free, key=lambda end: end.waiting).send(number, message, due)
                     at_once += 1
-                for end in ends:
-                    end.flush()
-                    wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if end.full else 0)
-                    selector.modify(end.socket, wanted, end)
+                    sent += 1
+                _write(ends, selector)
                 if not at_once and (not more or all(end.ended for end in ends)):
                     break
-                for key, _ in selector.select(1.0):
+                pause = 1.0 if due is None or not more else due - time.perf_counter()
+                # What is late waits for room, which only an answer makes.
+                for key, _ in selector.select(1.0 if pause <= 0 else min(pause, 1.0)):
                     yield from key.data.receive()
         finally:
             for end in ends:

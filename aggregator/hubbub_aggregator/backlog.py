@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-# A request that would wait longer is turned away, seconds. Answers within a second leave as much
-# again for bad luck; a queue that is never empty is all it takes to keep the aggregator busy.
-LONGEST_WAIT: Final = 0.4
+# A request that would wait longer is turned away, seconds. So answers come within a second though
+# luck be bad; and a queue that is never empty is all it takes to keep the aggregator busy.
+LONGEST_WAIT: Final = 0.3
 
 # What a request costs beside its bytes, in bytes: a call takes about as long as opening two or
 # three small reports.

@@ -1,6 +1,7 @@
 """Opening sealed reports, which takes longer than all else about them."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from typing import Final
@@ -37,13 +38,14 @@ class Opening:
         # One report after the other is opened in two thirds of the time that many threads take,
         # each of which finds the processor's caches full of something else.
         self._groups = GroupThread("opener", self._open_all)
+        # Batches too: those who wait for a lock do not keep gRPC's thread from its work, as those
+        # do who wait for the interpreter.
+        self._turn = threading.Lock()
 
     def open(self, submission: Submission, sealed: Sealed) -> None:
         """Open a submission's reports, now or later, and hand it on."""
         if len(sealed) >= _MANY:
-            began = time.perf_counter()
-            submission.open(sealed.open() if self._pool is None else self._pool.open(sealed))
-            self._seen.add(time.perf_counter() - began)
+            self._open_many(submission, sealed)
             self._commit([submission])
         elif not self._groups.put((submission, sealed)):
             # It is stopping.
@@ -52,6 +54,16 @@ class Opening:
     def close(self) -> None:
         """Open what waits, then stop."""
         self._groups.close()
+
+    def _open_many(self, submission: Submission, sealed: Sealed) -> None:
+        if self._pool is None:
+            with self._turn:
+                began = time.perf_counter()
+                submission.open(sealed.open())
+        else:
+            began = time.perf_counter()
+            submission.open(self._pool.open(sealed))
+        self._seen.add(time.perf_counter() - began)
 
     def _open_all(self, group: list[tuple[Submission, Sealed]]) -> None:
         began = time.perf_counter()

@@ -1,0 +1,164 @@
+"""More than it can do, more than it takes, and less than it waits for."""
+
+import contextlib
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hubbub.bundle import Bundle
+from hubbub.v1 import report_pb2, report_pb2_grpc
+from hubbub_aggregator import arrivals
+from tests.bundles import Operator, make_bundle, make_metric, make_request
+from tests.crowds import BUCKETS, Batch, assert_each_once, bundle_of, crafted
+from tests.devices import soon
+from tests.flood import Stalls
+from tests.overload import PATH, Load, Offered
+from tests.processes import ServeProcess
+
+TIMEOUT = 30
+COUNTED = report_pb2.REPORT_STATUS_COUNTED
+SIZE = 100
+# So many at once are fewer than are turned away, and enough to keep it busy.
+AT_ONCE = 8
+CONNECTIONS = 16
+
+
+def batches_of(bundle: Bundle) -> list[Batch]:
+    """Every bucket of every metric once, in requests of SIZE reports."""
+    return [
+        crafted(bundle, metric, range(start, min(start + SIZE, BUCKETS)))
+        for metric in bundle.metrics
+        for start in range(0, BUCKETS, SIZE)
+    ]
+
+
+def overload(
+    operator: Operator, tmp_path: Path, *, metrics: int, measured: float, seconds: float
+) -> tuple[Offered, Offered]:
+    """Capacity, and three times as much; every report that was acknowledged is counted once."""
+    bundle = bundle_of(operator, metrics)
+    (tmp_path / "metrics.hubbub").write_bytes(bundle.signed)
+    authority = (operator.folder / "ca.crt").read_bytes()
+    batches = batches_of(bundle)
+    with ServeProcess(operator, tmp_path / "metrics.hubbub", tmp_path / "s") as serve:
+        load = Load(serve.public, authority, serve.pid, batches, CONNECTIONS)
+        first = load.closed(0.5, AT_ONCE)
+        capacity = load.closed(measured, AT_ONCE)
+        over = load.open(seconds, 3 * capacity.goodput)
+        print(f"\ncapacity: {capacity}\nthree times as much: {over}")
+        assert serve.terminate() == 0
+    counted = first.counted + capacity.counted + over.counted
+    with ServeProcess(operator, tmp_path / "metrics.hubbub", tmp_path / "s") as again:
+        assert counted == sum(len(batch.buckets) for batch in batches if batch.acknowledged)
+        assert_each_once(again, batches)
+    # Nothing had another fate: so what is counted is what was acknowledged, and no more.
+    assert not capacity.others
+    assert not over.others
+    return capacity, over
+
+
+def test_three_times_as_much_as_it_can_do(operator: Operator, tmp_path: Path) -> None:
+    """The short form: what does not depend on how busy this machine is."""
+    capacity, over = overload(operator, tmp_path, metrics=2, measured=2, seconds=5)
+    assert over.offered > 1.5 * capacity.goodput * over.seconds
+    assert over.accepted
+    assert len(over.pushbacks) > len(over.accepted) / 2
+    assert all(pushback >= 1 for pushback in over.pushbacks)
+    assert len(set(over.pushbacks)) > len(over.pushbacks) / 10
+    assert over.grown < 100_000_000
+    # Without a bound it would be 5 s and more at the end.
+    assert over.p99 < 4
+
+
+@pytest.mark.soak
+def test_overload_for_a_minute(operator: Operator, tmp_path: Path) -> None:
+    capacity, over = overload(operator, tmp_path, metrics=24, measured=10, seconds=60)
+    assert over.offered > 2.9 * capacity.goodput * over.seconds
+    assert over.grown < 100_000_000
+    assert over.p99 < 1
+    assert over.goodput >= 0.8 * capacity.goodput
+    # The later, the more were turned away before.
+    tenth = len(over.pushbacks) // 10
+    assert sum(over.pushbacks[-tenth:]) > 2 * sum(over.pushbacks[:tenth])
+
+
+@pytest.fixture(scope="module")
+def bundle(operator: Operator) -> Bundle:
+    return make_bundle(operator, make_metric("few"))
+
+
+@pytest.fixture
+def path(bundle: Bundle, tmp_path: Path) -> Path:
+    path = tmp_path / "metrics.hubbub"
+    path.write_bytes(bundle.signed)
+    return path
+
+
+@pytest.fixture
+def serve(operator: Operator, path: Path, tmp_path: Path) -> Iterator[ServeProcess]:
+    with ServeProcess(operator, path, tmp_path / "s") as serve:
+        yield serve
+
+
+def assert_counts(serve: ServeProcess, bundle: Bundle, timeout: float = TIMEOUT) -> None:
+    """One report of somebody else."""
+    with serve.public_channel() as channel:
+        stub = report_pb2_grpc.ReportServiceStub(channel)
+        answer = stub.SubmitReports(make_request(bundle, "few"), timeout=timeout)
+    assert list(answer.statuses) == [COUNTED]
+
+
+class TestCallsThatStall:
+    """They say that they begin, and perhaps something more, and then nothing."""
+
+    def test_hold_up_nobody(self, serve: ServeProcess, bundle: Bundle) -> None:
+        authority = (serve.operator.folder / "ca.crt").read_bytes()
+        with contextlib.ExitStack() as stack:
+            for begun in (b"", b"\0\0", b"\0\0\0\1\0" + bytes(100)):
+                stalls = stack.enter_context(Stalls(serve.public, PATH, authority))
+                # Each alone are more than there are threads.
+                stalls.begin(90, begun)
+            # Half of the time after which they are given up.
+            assert_counts(serve, bundle, timeout=arrivals.PATIENCE / 2)
+
+    def test_are_given_up(self, serve: ServeProcess, bundle: Bundle) -> None:
+        """So are those that end without a message."""
+        authority = (serve.operator.folder / "ca.crt").read_bytes()
+        with (
+            Stalls(serve.public, PATH, authority) as stalls,
+            Stalls(serve.public, PATH, authority) as ends,
+        ):
+            stalls.begin(10, b"\0\0\0\1\0")
+            ends.begin(80, b"", end=True)
+            assert_counts(serve, bundle, timeout=arrivals.PATIENCE / 2)
+            assert soon(lambda: stalls.ended() == 10)
+            assert soon(lambda: ends.ended() == 80)
+
+    def test_are_given_up_at_once_when_there_are_very_many(
+        self, serve: ServeProcess, bundle: Bundle
+    ) -> None:
+        authority = (serve.operator.folder / "ca.crt").read_bytes()
+        with contextlib.ExitStack() as stack:
+            several = [stack.enter_context(Stalls(serve.public, PATH, authority)) for _ in range(7)]
+            for stalls in several:
+                stalls.begin(90, b"\0\0")
+            assert_counts(serve, bundle, timeout=arrivals.PATIENCE / 2)
+            assert soon(lambda: several[0].ended() > 0)
+
+    def test_do_not_hold_up_the_end(self, serve: ServeProcess) -> None:
+        authority = (serve.operator.folder / "ca.crt").read_bytes()
+        with Stalls(serve.public, PATH, authority) as stalls:
+            stalls.begin(50, b"\0\0\0\1\0")
+            began = time.monotonic()
+            serve.send(signal.SIGTERM)
+            assert soon(lambda: stalls.ended() == 50)
+            assert serve.wait() == 0
+        # Less than the grace for what is in hand.
+        assert time.monotonic() - began < 9
+
+
+def test_this_grpc_is_one_whose_ways_are_known() -> None:
+    assert arrivals.KNOWN

@@ -81,6 +81,8 @@ class _Connection:
         self._consumed = 0
         self._out = bytearray()
         self.ended = False
+        # No more requests are taken; those under way are answered still.
+        self.leaving = False
         self._out += _PREFACE
         # No dynamic table, so that a status can be read off its bytes; and no push.
         settings = ((1, 0), (2, 0), (4, _LARGEST_WINDOW))
@@ -92,7 +94,8 @@ class _Connection:
     @property
     def free(self) -> bool:
         """Whether one more request may be sent."""
-        return not self.ended and len(self._streams) < self._most and not self._blocked
+        full = len(self._streams) >= self._most or self._blocked
+        return not (self.ended or self.leaving or full)
 
     @property
     def waiting(self) -> int:
@@ -202,7 +205,7 @@ class _Connection:
             if pushback is not None:
                 stream.pushback = pushback / 1_000
         elif kind == _RESET and stream is not None:
-            if int.from_bytes(payload, "big") != _REFUSED_STREAM:
+            if int.from_bytes(payload, "big") != _REFUSED_STREAM or self.leaving:
                 answers.append(self._answer(number))
                 return
             # Nobody has looked at it: a new connection was asked too much at once.
@@ -213,7 +216,7 @@ class _Connection:
         elif kind == _PING and not flags & _ACK:
             self._put(_PING, _ACK, 0, payload)
         elif kind == _GOAWAY:
-            self.ended = True
+            self.leaving = True
         elif kind == _WINDOW:
             self._widen(stream if number else self, int.from_bytes(payload, "big"))
         if kind in (_DATA, _HEADERS) and flags & _END_STREAM and stream is not None:
@@ -357,7 +360,7 @@ def flood(
                     at_once += 1
                     sent += 1
                 _write(ends, selector)
-                if not at_once and (not more or all(end.ended for end in ends)):
+                if not at_once and (not more or all(end.ended or end.leaving for end in ends)):
                     break
                 pause = 1.0 if due is None or not more else due - time.perf_counter()
                 # What is late waits for room, which only an answer makes.

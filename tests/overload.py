@@ -14,7 +14,7 @@ from statistics import quantiles
 
 from hubbub.v1 import report_pb2
 from tests.crowds import COUNTED, Batch
-from tests.flood import Answer, flood
+from tests.flood import LOST, Answer, flood
 
 PATH = "/hubbub.v1.ReportService/SubmitReports"
 OVERLOADED = 8
@@ -77,22 +77,34 @@ class Load:
         self._messages = [batch.request.SerializeToString() for batch in batches]
         self._batches = batches
         # Those that are not under way: new ones, and counted ones.
-        self._new = list(range(len(batches)))
-        self._old: list[int] = []
+        self._new = [i for i, batch in enumerate(batches) if not batch.acknowledged]
+        self._old = [i for i, batch in enumerate(batches) if batch.acknowledged]
         self._turn = 0
+        self._ended = False
 
     def closed(self, seconds: float, at_once: int) -> Offered:
         """As many as are answered, so many at once."""
         return self._offer(seconds, at_once, None)
 
-    def open(self, seconds: float, rate: float) -> Offered:
-        """So many a second."""
-        return self._offer(seconds, 0, rate)
+    def open(self, seconds: float, rate: float, watched: list[Offered] | None = None) -> Offered:
+        """So many a second; until the server ends, if that is earlier.
 
-    def _offer(self, seconds: float, at_once: int, rate: float | None) -> Offered:
+        `watched` gets what is returned, at once.
+        """
+        return self._offer(seconds, 0, rate, watched)
+
+    def _offer(
+        self,
+        seconds: float,
+        at_once: int,
+        rate: float | None,
+        watched: list[Offered] | None = None,
+    ) -> Offered:
         found = Offered(seconds)
+        if watched is not None:
+            watched.append(found)
         which: list[int] = []
-        before, looked = resident(self._pid), 0.0
+        before, looked = 0 if watched is not None else resident(self._pid), 0.0
         began = time.perf_counter()
         for answer in flood(
             self._address,
@@ -105,18 +117,21 @@ class Load:
         ):
             self._note(found, which[answer.number], answer)
             now = time.perf_counter()
-            if now - looked > 0.1:
+            if watched is None and now - looked > 0.1:
                 looked = now
                 found.grown = max(found.grown, resident(self._pid) - before)
         return found
 
     def _requests(self, which: list[int], until: float) -> Iterator[bytes]:
-        while time.perf_counter() < until:
+        while time.perf_counter() < until and not self._ended:
             number = self._next(len(which))
             which.append(number)
             yield self._messages[number]
 
     def _next(self, sent: int) -> int:
+        if not self._new and not self._old:
+            # All are under way.
+            return sent % len(self._batches)
         if self._new and (sent % NEW == 0 or not self._old):
             return self._new.pop()
         self._turn += 1
@@ -138,6 +153,7 @@ class Load:
             found.turned_away.append(answer.seconds)
         else:
             found.others.append(answer.status)
+            self._ended = self._ended or answer.status == LOST
         if not batch.acknowledged:
             self._new.append(number)
 

@@ -1,7 +1,10 @@
+# ruff: noqa: S311  chance decides when it is told to stop, not what is secret
 """More than it can do, more than it takes, and less than it waits for."""
 
 import contextlib
+import random
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,6 +86,38 @@ def test_overload_for_a_minute(operator: Operator, tmp_path: Path) -> None:
     # The later, the more were turned away before.
     tenth = len(over.pushbacks) // 10
     assert sum(over.pushbacks[-tenth:]) > 2 * sum(over.pushbacks[:tenth])
+
+
+@pytest.mark.soak
+def test_overload_and_sigterm_a_hundred_times(operator: Operator, tmp_path: Path) -> None:
+    """Each time with more under way than it can do, at a random moment."""
+    bundle = bundle_of(operator, 4)
+    (tmp_path / "metrics.hubbub").write_bytes(bundle.signed)
+    authority = (operator.folder / "ca.crt").read_bytes()
+    batches = batches_of(bundle)
+    chance = random.Random(3)
+    accepted, longest = 0, 0.0
+    for _ in range(100):
+        with ServeProcess(operator, tmp_path / "metrics.hubbub", tmp_path / "s") as serve:
+            load = Load(serve.public, authority, serve.pid, batches, 4)
+            found: list[Offered] = []
+            sender = threading.Thread(
+                target=lambda load=load, found=found: load.open(60, 300, found)
+            )
+            sender.start()
+            assert soon(lambda found=found: bool(found and found[0].accepted))
+            time.sleep(chance.uniform(0.0, 0.5))
+            began = time.monotonic()
+            assert serve.terminate() == 0
+            longest = max(longest, time.monotonic() - began)
+            sender.join(TIMEOUT)
+            assert not sender.is_alive()
+            accepted += len(found[0].accepted)
+    print(f"\n{accepted:,} requests accepted; it took up to {longest:.1f} s to stop")
+    assert longest < 15
+    assert any(batch.acknowledged for batch in batches)
+    with ServeProcess(operator, tmp_path / "metrics.hubbub", tmp_path / "s") as again:
+        assert_each_once(again, batches)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 The public one faces strangers, so whatever they can make large or long has a limit here.
 """
 
+import resource
 from concurrent import futures
 from dataclasses import dataclass
 from typing import Any, Final
@@ -50,6 +51,13 @@ CALLS_PER_THREAD: Final = 16
 SUBMIT: Final = "/hubbub.v1.ReportService/SubmitReports"
 _OTHER_THREADS: Final = 4
 
+# Connections at once, of a process that may open enough files; one more is closed as it comes. A
+# device's takes about 50 kB, and ends when it has nothing more to send.
+MOST_CONNECTIONS: Final = 4_096
+# Files that are kept for the store, the private listener and whatever else is opened.
+_OTHER_FILES: Final = 200
+_FEWEST_CONNECTIONS: Final = 50
+
 # Half of them may be taken by those who watch a metric, and a few by those who watch health; the
 # rest answer everybody else.
 PRIVATE_THREADS: Final = 32
@@ -94,7 +102,8 @@ class Listeners:
         Without credentials a listener speaks plaintext. `threads` work on public calls.
         """
         door = _door(threads)
-        public_server = _server(_OTHER_THREADS, PUBLIC_OPTIONS, door)
+        most = ("grpc.max_allowed_incoming_connections", most_connections())
+        public_server = _server(_OTHER_THREADS, (*PUBLIC_OPTIONS, most), door)
         private_server = _server(PRIVATE_THREADS, _PRIVATE_OPTIONS)
         return cls(
             public_server,
@@ -105,6 +114,14 @@ class Listeners:
             public_tls=public_credentials is not None,
             private_tls=private_credentials is not None,
         )
+
+
+def most_connections() -> int:
+    """How many devices may be connected at once: with no file left, nobody would be served."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    return max(_FEWEST_CONNECTIONS, min(MOST_CONNECTIONS, files - _OTHER_FILES))
 
 
 def _door(threads: int) -> Door:

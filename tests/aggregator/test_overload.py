@@ -4,6 +4,7 @@
 import contextlib
 import random
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -193,6 +194,48 @@ class TestCallsThatStall:
             assert serve.wait() == 0
         # Less than the grace for what is in hand.
         assert time.monotonic() - began < 9
+
+
+def test_connections_that_say_nothing(
+    operator: Operator, bundle: Bundle, path: Path, tmp_path: Path
+) -> None:
+    """More than there are files for: those within keep being served, and the rest make room."""
+    few = ("sh", "-c", 'ulimit -n 300 && exec "$@"', "sh")
+    with (
+        ServeProcess(operator, path, tmp_path / "s", prefix=few) as serve,
+        contextlib.ExitStack() as stack,
+        serve.public_channel() as channel,
+    ):
+        stub = report_pb2_grpc.ReportServiceStub(channel)
+
+        def count() -> None:
+            answer = stub.SubmitReports(make_request(bundle, "few"), timeout=TIMEOUT)
+            assert list(answer.statuses) == [COUNTED]
+
+        count()
+        host, port = serve.public.split(":")
+        silent = [
+            stack.enter_context(socket.create_connection((host, int(port)), TIMEOUT))
+            for _ in range(400)
+        ]
+        for one in silent:
+            one.setblocking(False)
+        assert soon(lambda: sum(map(_closed, silent)) >= 250)
+        count()
+        # A handshake that does not begin is waited for ten seconds.
+        assert soon(lambda: all(map(_closed, silent)))
+        assert_counts(serve, bundle)
+        assert serve.terminate() == 0
+
+
+def _closed(end: socket.socket) -> bool:
+    """By the other side."""
+    try:
+        return end.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def test_this_grpc_is_one_whose_ways_are_known() -> None:

@@ -4,8 +4,11 @@
 import contextlib
 import random
 import resource
+import sqlite3
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import grpc
@@ -28,6 +31,9 @@ from tests.crowds import (
     bundle_of,
 )
 from tests.processes import ServeFailed, ServeProcess
+
+# How soon after there is space again reports are counted, at most. Seconds.
+RECOVERY = 5.0
 
 
 @pytest.fixture(scope="module")
@@ -180,8 +186,18 @@ def test_a_full_disk(
         with serve.public_channel() as channel:
             stub = report_pb2_grpc.ReportServiceStub(channel)
             refused, counted = submit_until_refused(stub, batches)
+            # Nor does it get better by itself.
+            for _ in range(3):
+                with pytest.raises(grpc.RpcError) as raised:
+                    stub.SubmitReports(refused.request, timeout=TIMEOUT)
+                assert_store_unavailable(raised.value)
         filler.unlink()
+        freed = time.monotonic()
         assert_recovers(serve, refused, counted)
+        assert time.monotonic() - freed < RECOVERY
+        # Inside, before the disk goes with the process.
+        with closing(sqlite3.connect(inside / "s")) as store:
+            assert store.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert serve.terminate() == 0
 
 

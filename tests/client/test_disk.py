@@ -31,10 +31,11 @@ def in_namespace(script: str, folder: Path, bundle_file: Path, key: str) -> str:
     """Run Python in `folder`, its own mounts' master; return what it printed."""
     namespaces.require(namespaces.MOUNTS)
     code = f"""
-import os, subprocess, sys
+import os, sqlite3, subprocess, sys
 from pathlib import Path
 import hubbub
 from hubbub import Outcome
+from hubbub.state_file import FILE_NAME
 from tests.devices import Clock, Device, entries, unreachable
 clock = Clock(0)
 def mount(*options):
@@ -166,6 +167,8 @@ with device() as client:
     client._transport.answers.clear()
     print([waiting.round for waiting in client.preview()], client.flush(1))
 print([(entry.round, entry.status.name) for entry in entries(Path("state"))])
+ledger = sqlite3.connect(Path("state") / FILE_NAME)
+print(*ledger.execute("PRAGMA integrity_check").fetchone())
 """
     printed = in_namespace(script, tmp_path, bundle_file, operator.key).splitlines()
     assert printed == [
@@ -179,6 +182,7 @@ print([(entry.round, entry.status.name) for entry in entries(Path("state"))])
         "StateUnavailable",
         "[2] True",
         "[(0, 'COUNTED'), (1, 'COUNTED'), (2, 'COUNTED')]",
+        "ok",
     ]
 
 

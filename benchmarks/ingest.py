@@ -41,7 +41,7 @@ SINGLES: Final = 4_000
 BATCH: Final = 1_000
 # As many requests at once, of one report each and of BATCH: none must be turned away for want of
 # time.
-AT_ONCE, BATCHES_AT_ONCE = 128, 3
+AT_ONCE, BATCHES_AT_ONCE = 128, 4
 # How many are counted before it is measured.
 LARGE: Final = 5_000_000
 MEASURED: Final = 500_000

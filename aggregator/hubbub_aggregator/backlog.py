@@ -15,6 +15,9 @@ from typing import Final
 # luck be bad; and a queue that is never empty is all it takes to keep the aggregator busy.
 LONGEST_WAIT: Final = 0.3
 
+# So many are let in whatever they take: the largest batches of a gateway that sends a few at once.
+FEW: Final = 4
+
 # What a request costs beside its bytes, in bytes: a call takes about as long as opening two or
 # three small reports.
 _PER_REQUEST: Final = 256
@@ -106,11 +109,9 @@ class Backlog:
         return SHORTEST_PUSHBACK + random.uniform(0.0, longest)  # noqa: S311  guards nothing
 
     def _admits(self, size: int) -> bool:
-        if not self._requests:
-            return True
         if self._requests >= self._most:
             return False
-        if self._weight_rate is None:
+        if self._requests < FEW or self._weight_rate is None:
             return True
         return self._weight + size + _PER_REQUEST <= self._weight_rate * LONGEST_WAIT
 

@@ -31,6 +31,11 @@ PUBLIC_OPTIONS: Final = (
     *_COMMON_OPTIONS,
     ("grpc.max_receive_message_length", _LARGEST_READ),
     ("grpc.max_concurrent_streams", 100),
+    # Calls that gRPC has read and not told us of yet: beyond these it cancels some, and beyond
+    # those all, for next to nothing. Single reports can come faster than Python can even refuse
+    # them; without this they would wait here for seconds, where nobody sees them.
+    ("grpc.server.max_pending_requests", 128),
+    ("grpc.server.max_pending_requests_hard_limit", 256),
     # A device connects, uploads and leaves; who stays makes room after five minutes.
     ("grpc.max_connection_age_ms", 300_000),
     ("grpc.max_connection_age_grace_ms", 30_000),

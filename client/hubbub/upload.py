@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from hubbub import forks, log
+from hubbub.errors import StateUnavailable
 from hubbub.ledger import Ledger
 from hubbub.limits import CLOCK_SKEW
 from hubbub.randomness import Source
@@ -28,6 +29,8 @@ LONGEST_PAUSE: Final = 3_600.0
 PAUSED_LOOK: Final = 600.0
 # While somebody reads what the owner has deleted, so often it is looked whether that is over.
 READERS_LOOK: Final = 5.0
+# While the disk is full, or the ledger cannot be written otherwise, so often it is tried again.
+STATE_LOOK: Final = 4.0
 # A program that stores one report often stores more; so long the upload lets it. Seconds.
 BURST: Final = 0.2
 # Where nothing is due for longer, no connection is kept. Seconds.
@@ -54,7 +57,7 @@ FINAL: Final[Mapping[str, Status]] = {
 OTHER_BUNDLE: Final = frozenset({"UNKNOWN_DIGEST", "UNKNOWN_KEY"})
 # What is said where there is no aggregator, or none that has time.
 UNREACHED: Final = frozenset(
-    {"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "OVERLOADED"}
+    {"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "RESOURCE_EXHAUSTED", "OVERLOADED"}
 )
 
 
@@ -84,6 +87,8 @@ class Uploader:
         self._stop = threading.Event()
         # Wakes the thread. An Event's lock would catch a signal handler in its own thread.
         self._signals = SimpleQueue[None]()
+        # Whether the latest try failed on this side. It is logged once, not with every try.
+        self._failing = False
         # One sender at a time: the thread, or a flush.
         self._sending = threading.Lock()
         # For the thread; re-entrant for the sake of signal handlers, as the ledger's.
@@ -209,12 +214,15 @@ class Uploader:
             pause = min(moments) - self._clock() if moments else None
             if pause is None or pause > IDLE:
                 self._hang_up()
+            self._failing = False
             return pushback, pause
         except Exception as error:
-            # A full disk, a closed ledger. What waits, waits; the message may hold no more.
-            if not self._stop.is_set():
+            # What waits, waits; the message may hold no more.
+            if not self._failing and not self._stop.is_set():
                 log.warning("upload failed: %s", type(error).__name__)
-            return 0.0, None
+            self._failing = True
+            # A disk that is full has space again before long; damage does not mend itself.
+            return (None, STATE_LOOK) if isinstance(error, StateUnavailable) else (0.0, None)
 
     def _is_due(self, entry: Entry) -> bool:
         # When one of a series leaves must not tell whether its round had an answer.

@@ -24,33 +24,42 @@ from tests.processes import ServeProcess
 
 TIMEOUT = 30
 COUNTED = report_pb2.REPORT_STATUS_COUNTED
+# gRPC's, of calls that it does not let wait.
+CANCELLED = 1
 SIZE = 100
 # So many at once are fewer than are turned away, and enough to keep it busy.
 AT_ONCE = 8
 CONNECTIONS = 16
 
 
-def batches_of(bundle: Bundle) -> list[Batch]:
-    """Every bucket of every metric once, in requests of SIZE reports."""
+def batches_of(bundle: Bundle, size: int = SIZE) -> list[Batch]:
+    """Every bucket of every metric once, in requests of so many reports."""
     return [
-        crafted(bundle, metric, range(start, min(start + SIZE, BUCKETS)))
+        crafted(bundle, metric, range(start, min(start + size, BUCKETS)))
         for metric in bundle.metrics
-        for start in range(0, BUCKETS, SIZE)
+        for start in range(0, BUCKETS, size)
     ]
 
 
 def overload(
-    operator: Operator, tmp_path: Path, *, metrics: int, measured: float, seconds: float
+    operator: Operator,
+    tmp_path: Path,
+    *,
+    metrics: int,
+    measured: float,
+    seconds: float,
+    size: int = SIZE,
+    at_once: int = AT_ONCE,
 ) -> tuple[Offered, Offered]:
     """Capacity, and three times as much; every report that was acknowledged is counted once."""
     bundle = bundle_of(operator, metrics)
     (tmp_path / "metrics.hubbub").write_bytes(bundle.signed)
     authority = (operator.folder / "ca.crt").read_bytes()
-    batches = batches_of(bundle)
+    batches = batches_of(bundle, size)
     with ServeProcess(operator, tmp_path / "metrics.hubbub", tmp_path / "s") as serve:
         load = Load(serve.public, authority, serve.pid, batches, CONNECTIONS)
-        first = load.closed(0.5, AT_ONCE)
-        capacity = load.closed(measured, AT_ONCE)
+        first = load.closed(0.5, at_once)
+        capacity = load.closed(measured, at_once)
         over = load.open(seconds, 3 * capacity.goodput)
         print(f"\ncapacity: {capacity}\nthree times as much: {over}")
         assert serve.terminate() == 0
@@ -60,13 +69,14 @@ def overload(
         assert_each_once(again, batches)
     # Nothing had another fate: so what is counted is what was acknowledged, and no more.
     assert not capacity.others
-    assert not over.others
+    assert set(over.others) <= {CANCELLED}
     return capacity, over
 
 
 def test_three_times_as_much_as_it_can_do(operator: Operator, tmp_path: Path) -> None:
     """The short form: what does not depend on how busy this machine is."""
-    capacity, over = overload(operator, tmp_path, metrics=2, measured=2, seconds=5)
+    capacity, over = overload(operator, tmp_path, metrics=2, measured=1, seconds=4)
+    assert not over.others
     assert over.offered > 1.5 * capacity.goodput * over.seconds
     assert over.accepted
     assert len(over.pushbacks) > len(over.accepted) / 2
@@ -80,6 +90,7 @@ def test_three_times_as_much_as_it_can_do(operator: Operator, tmp_path: Path) ->
 @pytest.mark.soak
 def test_overload_for_a_minute(operator: Operator, tmp_path: Path) -> None:
     capacity, over = overload(operator, tmp_path, metrics=24, measured=10, seconds=60)
+    assert not over.others
     assert over.offered > 2.9 * capacity.goodput * over.seconds
     assert over.grown < 100_000_000
     assert over.p99 < 1
@@ -87,6 +98,18 @@ def test_overload_for_a_minute(operator: Operator, tmp_path: Path) -> None:
     # The later, the more were turned away before.
     tenth = len(over.pushbacks) // 10
     assert sum(over.pushbacks[-tenth:]) > 2 * sum(over.pushbacks[:tenth])
+
+
+@pytest.mark.soak
+def test_overload_by_single_reports_for_a_minute(operator: Operator, tmp_path: Path) -> None:
+    """More calls than Python can refuse: gRPC cancels those that nobody has looked at."""
+    capacity, over = overload(
+        operator, tmp_path, metrics=8, measured=10, seconds=60, size=1, at_once=100
+    )
+    assert over.offered > 2 * capacity.goodput * over.seconds
+    assert over.grown < 100_000_000
+    assert over.p99 < 1
+    assert over.goodput >= 0.8 * capacity.goodput
 
 
 @pytest.mark.soak
@@ -160,6 +183,7 @@ class TestCallsThatStall:
             # Half of the time after which they are given up.
             assert_counts(serve, bundle, timeout=arrivals.PATIENCE / 2)
 
+    @pytest.mark.soak
     def test_are_given_up(self, serve: ServeProcess, bundle: Bundle) -> None:
         """So are those that end without a message."""
         authority = (serve.operator.folder / "ca.crt").read_bytes()
@@ -181,7 +205,8 @@ class TestCallsThatStall:
             several = [stack.enter_context(Stalls(serve.public, PATH, authority)) for _ in range(7)]
             for stalls in several:
                 stalls.begin(90, b"\0\0")
-            assert_counts(serve, bundle, timeout=arrivals.PATIENCE / 2)
+                # When this is answered, those before it have been looked at.
+                assert_counts(serve, bundle, timeout=arrivals.PATIENCE / 2)
             assert soon(lambda: several[0].ended() > 0)
 
     def test_do_not_hold_up_the_end(self, serve: ServeProcess) -> None:
@@ -197,9 +222,29 @@ class TestCallsThatStall:
 
 
 def test_connections_that_say_nothing(
-    operator: Operator, bundle: Bundle, path: Path, tmp_path: Path
+    operator: Operator, path: Path, tmp_path: Path, bundle: Bundle
 ) -> None:
-    """More than there are files for: those within keep being served, and the rest make room."""
+    """More than there are files for: those within keep being served."""
+    with silent_connections(operator, bundle, path, tmp_path):
+        pass
+
+
+@pytest.mark.soak
+def test_connections_that_say_nothing_make_room(
+    operator: Operator, path: Path, tmp_path: Path, bundle: Bundle
+) -> None:
+    with silent_connections(operator, bundle, path, tmp_path) as (serve, silent):
+        # A handshake that does not begin is waited for ten seconds.
+        assert soon(lambda: all(map(_closed, silent)))
+        assert_counts(serve, bundle)
+        assert serve.terminate() == 0
+
+
+@contextlib.contextmanager
+def silent_connections(
+    operator: Operator, bundle: Bundle, path: Path, tmp_path: Path
+) -> Iterator[tuple[ServeProcess, list[socket.socket]]]:
+    """An aggregator that has few files, and so many connections; one that was there is served."""
     few = ("sh", "-c", 'ulimit -n 300 && exec "$@"', "sh")
     with (
         ServeProcess(operator, path, tmp_path / "s", prefix=few) as serve,
@@ -222,10 +267,7 @@ def test_connections_that_say_nothing(
             one.setblocking(False)
         assert soon(lambda: sum(map(_closed, silent)) >= 250)
         count()
-        # A handshake that does not begin is waited for ten seconds.
-        assert soon(lambda: all(map(_closed, silent)))
-        assert_counts(serve, bundle)
-        assert serve.terminate() == 0
+        yield serve, silent
 
 
 def _closed(end: socket.socket) -> bool:

@@ -25,7 +25,7 @@ from hubbub.bundle import SealingSuite
 from hubbub.ledger import Ledger
 from hubbub.rows import Status
 from hubbub.transport import Refused
-from hubbub.upload import FINAL, LONGEST_PAUSE, RPC_TIMEOUT, SETTLED
+from hubbub.upload import FINAL, LONGEST_PAUSE, RPC_TIMEOUT, SETTLED, STATE_LOOK
 from hubbub.v1 import contract_pb2, report_pb2, report_pb2_grpc
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.devices import (
@@ -749,3 +749,30 @@ def test_a_look_does_not_cut_off_a_flush(
         assert not hung_up
         client._uploader._try_to_send()
         assert len(hung_up) == 1
+
+
+def test_a_ledger_that_cannot_be_written_is_tried_again_soon(
+    bundle: hubbub.Bundle, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However often it failed: space returns when it does. Other faults are backed off from."""
+
+    def full(_: Ledger) -> None:
+        raise hubbub.StateUnavailable("here", "the disk is full")
+
+    def broken(_: Ledger) -> None:
+        raise hubbub.StateCorrupt("here", "it is damaged")
+
+    with Device(bundle, None) as client, caplog.at_level("WARNING"):
+        uploader = client._uploader
+        for fault, tells in ((full, (None, STATE_LOOK)), (broken, (0.0, None))):
+            with monkeypatch.context() as patch:
+                patch.setattr(Ledger, "switch", fault)
+                assert [uploader._try_to_send() for _ in range(20)] == [tells] * 20
+        assert [record.getMessage() for record in caplog.records] == [
+            "upload failed: StateUnavailable"
+        ]
+        uploader._try_to_send()
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "switch", full)
+            uploader._try_to_send()
+        assert len(caplog.records) == 2

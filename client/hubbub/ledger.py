@@ -282,6 +282,10 @@ class Ledger:
         """Note that a newer bundle was asked for."""
         self.transact(lambda connection: rows.overwrite(connection, "refresh", {"asked_at": now}))
 
+    def require_writable(self) -> None:
+        """Write something that changes nothing. Raises StateUnavailable where that cannot be."""
+        self._begin_log()
+
     def checkpoint(self) -> None:
         """Merge the log into the file, if it has grown long. Waits for nobody."""
         if state_file.log_size(self._path) > _LOG_BYTES:

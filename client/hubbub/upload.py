@@ -25,12 +25,13 @@ from hubbub.transport import GrpcTransport, Refused, Transport
 FIRST_PAUSE: Final = 1.0
 # So often, at least, the clock is looked at, which may have been set.
 LONGEST_PAUSE: Final = 3_600.0
+# The longest where it is the device's own state that cannot be written: that costs nobody else
+# anything, and what waits is to leave soon after there is space again. Seconds.
+LOCAL_PAUSE: Final = 4.0
 # While the owner has paused, so often it is asked whether that is over.
 PAUSED_LOOK: Final = 600.0
 # While somebody reads what the owner has deleted, so often it is looked whether that is over.
 READERS_LOOK: Final = 5.0
-# While the disk is full, or the ledger cannot be written otherwise, so often it is tried again.
-STATE_LOOK: Final = 4.0
 # A program that stores one report often stores more; so long the upload lets it. Seconds.
 BURST: Final = 0.2
 # Where nothing is due for longer, no connection is kept. Seconds.
@@ -84,11 +85,13 @@ class Uploader:
         self._clock = clock
         self._source = source
         self.enabled = True
+        # Whether the ledger could not be written when it was last tried by the thread.
+        self._unwritable = False
+        # Whether a report was handed to the transport since it was last looked at.
+        self._left = False
         self._stop = threading.Event()
         # Wakes the thread. An Event's lock would catch a signal handler in its own thread.
         self._signals = SimpleQueue[None]()
-        # Whether the latest try failed on this side. It is logged once, not with every try.
-        self._failing = False
         # One sender at a time: the thread, or a flush.
         self._sending = threading.Lock()
         # For the thread; re-entrant for the sake of signal handlers, as the ledger's.
@@ -166,6 +169,9 @@ class Uploader:
                 pushback, pause = self._try_to_send()
                 if pushback is None:
                     failures = 0
+                elif self._unwritable and not self._left:
+                    pause = self._up_to(LOCAL_PAUSE)
+                    not_before = time.monotonic() + pause
                 else:
                     pause = min(max(pushback, self._back_off(failures)), LONGEST_PAUSE)
                     not_before = time.monotonic() + pause
@@ -192,7 +198,12 @@ class Uploader:
     def _try_to_send(self) -> tuple[float | None, float | None]:
         """The aggregator's pushback, None if all went well; and seconds until there is more to do,
         None if there is not."""
+        self._left = False
         try:
+            if self._unwritable:
+                # Before anything leaves: an aggregator must not be asked again and again for an
+                # answer that cannot be kept.
+                self._ledger.require_writable()
             switch = self._ledger.switch()
             if switch is Switch.OPTED_OUT:
                 return None, None if self._ledger.forget() else READERS_LOOK
@@ -214,15 +225,15 @@ class Uploader:
             pause = min(moments) - self._clock() if moments else None
             if pause is None or pause > IDLE:
                 self._hang_up()
-            self._failing = False
+            self._unwritable = False
             return pushback, pause
         except Exception as error:
-            # What waits, waits; the message may hold no more.
-            if not self._failing and not self._stop.is_set():
+            # A full disk, a closed ledger. What waits, waits; the message may hold no more.
+            before = self._unwritable
+            self._unwritable = isinstance(error, StateUnavailable)
+            if not self._stop.is_set() and not (before and self._unwritable):
                 log.warning("upload failed: %s", type(error).__name__)
-            self._failing = True
-            # A disk that is full has space again before long; damage does not mend itself.
-            return (None, STATE_LOOK) if isinstance(error, StateUnavailable) else (0.0, None)
+            return 0.0, None
 
     def _is_due(self, entry: Entry) -> bool:
         # When one of a series leaves must not tell whether its round had an answer.
@@ -291,6 +302,7 @@ class Uploader:
         destination, now = self._transport.destination, int(self._clock())
         leaving = self._ledger.depart(entry, key_id, sealed, destination, now)
         if leaving is not None:
+            self._left = True
             self._ledger.settle(entry, self._submit(entry, key_id, leaving, timeout))
 
     def _submit(self, entry: Entry, key_id: bytes, sealed: bytes, timeout: float) -> Status:
@@ -322,7 +334,9 @@ class Uploader:
         return key.key_id, seal(key, entry.digest, entry.round, entry.report)
 
     def _back_off(self, failures: int) -> float:
-        """How long to wait after so many failures in a row before this one: uniform, to the
-        millisecond."""
-        limit = min(FIRST_PAUSE * 2 ** min(failures, 20), LONGEST_PAUSE)
-        return self._source.below(int(limit * 1000) + 1) / 1000
+        """How long to wait after so many failures in a row before this one."""
+        return self._up_to(min(FIRST_PAUSE * 2 ** min(failures, 20), LONGEST_PAUSE))
+
+    def _up_to(self, seconds: float) -> float:
+        """Uniform, to the millisecond."""
+        return self._source.below(int(seconds * 1000) + 1) / 1000

@@ -186,6 +186,65 @@ print(*ledger.execute("PRAGMA integrity_check").fetchone())
     ]
 
 
+BY_ITSELF = """
+import hubbub.upload, time
+from hubbub.ledger import Ledger
+from tests.devices import soon
+os.mkdir("state")
+mount("-t", "tmpfs", "-o", "size=512k", "tmpfs", "state")
+client = device()
+receiver = client._transport
+receiver.answers.clear()
+print(client.metric("health.self_rated").record("good").name)
+with open("state/ballast", "ab", buffering=0) as ballast:
+    try:
+        while ballast.write(bytes(512)):
+            pass
+    except OSError:
+        pass
+failures = []
+honest = Ledger.require_writable
+def look(ledger):
+    try:
+        honest(ledger)
+    except hubbub.StateUnavailable as error:
+        failures.append(error)
+        raise
+Ledger.require_writable = look
+clock.now = 1_500
+client._uploader.wake()
+print(soon(lambda: len(failures) >= 3), len(receiver.submissions))
+os.unlink("state/ballast")
+freed = time.monotonic()
+print(soon(lambda: not client.preview()), len(receiver.submissions))
+took = time.monotonic() - freed
+client.close()
+ledger = sqlite3.connect(Path("state") / FILE_NAME)
+print(*ledger.execute("PRAGMA integrity_check").fetchone())
+"""
+RECOVERED = ["STORED", "True 0", "True 1", "ok"]
+
+
+def test_a_report_leaves_by_itself_when_there_is_space_again(
+    operator: Operator, tmp_path: Path, bundle_file: Path
+) -> None:
+    """And though the network has had nothing to do with it; its pauses would be longer."""
+    script = BY_ITSELF.replace("client =", "hubbub.upload.LOCAL_PAUSE = 0.1\nclient =", 1)
+    printed = in_namespace(script, tmp_path, bundle_file, operator.key)
+    assert printed.splitlines() == RECOVERED
+
+
+@pytest.mark.soak
+def test_disk_a_report_leaves_within_five_seconds_of_space(
+    operator: Operator, tmp_path: Path, bundle_file: Path
+) -> None:
+    printed = in_namespace(BY_ITSELF + "print(took)", tmp_path, bundle_file, operator.key)
+    *said, took = printed.splitlines()
+    print(f"\nit took {float(took):.1f} s")
+    assert said == RECOVERED
+    assert float(took) < 5
+
+
 def test_a_disk_full_from_the_start(operator: Operator, tmp_path: Path, bundle_file: Path) -> None:
     script = """
 os.mkdir("state")

@@ -25,7 +25,7 @@ from hubbub.bundle import SealingSuite
 from hubbub.ledger import Ledger
 from hubbub.rows import Status
 from hubbub.transport import Refused
-from hubbub.upload import FINAL, LONGEST_PAUSE, RPC_TIMEOUT, SETTLED, STATE_LOOK
+from hubbub.upload import FINAL, LOCAL_PAUSE, LONGEST_PAUSE, RPC_TIMEOUT, SETTLED
 from hubbub.v1 import contract_pb2, report_pb2, report_pb2_grpc
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.devices import (
@@ -492,6 +492,52 @@ def test_a_full_disk_delays_the_thread_and_does_not_end_it(
     assert len(receiver.submissions) == 1
 
 
+class TestAStateThatCannotBeWritten:
+    """Tries go on every few seconds, where nothing leaves the device by them."""
+
+    def test_is_tried_again_soon(
+        self, bundle: hubbub.Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        full = _full_disk(monkeypatch, "drop_old", 1)
+        still = _full_disk(monkeypatch, "require_writable", 20)
+        limits, receiver = Limits(), unreachable(2)
+        with Device(bundle, tmp_path, source=limits, transport=receiver) as client:
+            client.metric(NAME).record("good")
+            assert soon(lambda: not client.preview())
+        assert (full(), still()) == (0, 0)
+        # Then the network has its turn, and is as patient as if nothing had been.
+        assert limits.seen == [LOCAL_PAUSE] * 21 + [1, 2]
+        assert len(receiver.submissions) == 3
+
+    def test_does_not_trouble_the_aggregator(
+        self, bundle: hubbub.Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What became of a report cannot be noted: it leaves again when it can be, or seldom."""
+        _full_disk(monkeypatch, "settle", 3)
+        _full_disk(monkeypatch, "require_writable", 20)
+        limits, receiver = Limits(), Receiver()
+        with Device(bundle, tmp_path, source=limits, transport=receiver) as client:
+            client.metric(NAME).record("good")
+            assert soon(lambda: not client.preview())
+        assert limits.seen == [1] + [LOCAL_PAUSE] * 20 + [2, 4]
+        assert len(receiver.submissions) == 4
+
+
+def _full_disk(monkeypatch: pytest.MonkeyPatch, what: str, times: int) -> Callable[[], int]:
+    """Something of the ledger fails so often; tells how often it will still."""
+    honest, left = getattr(Ledger, what), times
+
+    def fail(*arguments: Any) -> Any:
+        nonlocal left
+        if left:
+            left -= 1
+            raise hubbub.StateUnavailable("ledger.sqlite3", "database or disk is full")
+        return honest(*arguments)
+
+    monkeypatch.setattr(Ledger, what, fail)
+    return lambda: left
+
+
 # gRPC, really.
 
 
@@ -749,30 +795,3 @@ def test_a_look_does_not_cut_off_a_flush(
         assert not hung_up
         client._uploader._try_to_send()
         assert len(hung_up) == 1
-
-
-def test_a_ledger_that_cannot_be_written_is_tried_again_soon(
-    bundle: hubbub.Bundle, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """However often it failed: space returns when it does. Other faults are backed off from."""
-
-    def full(_: Ledger) -> None:
-        raise hubbub.StateUnavailable("here", "the disk is full")
-
-    def broken(_: Ledger) -> None:
-        raise hubbub.StateCorrupt("here", "it is damaged")
-
-    with Device(bundle, None) as client, caplog.at_level("WARNING"):
-        uploader = client._uploader
-        for fault, tells in ((full, (None, STATE_LOOK)), (broken, (0.0, None))):
-            with monkeypatch.context() as patch:
-                patch.setattr(Ledger, "switch", fault)
-                assert [uploader._try_to_send() for _ in range(20)] == [tells] * 20
-        assert [record.getMessage() for record in caplog.records] == [
-            "upload failed: StateUnavailable"
-        ]
-        uploader._try_to_send()
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "switch", full)
-            uploader._try_to_send()
-        assert len(caplog.records) == 2

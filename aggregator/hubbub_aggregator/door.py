@@ -13,11 +13,12 @@ from typing import Any, Final, NamedTuple
 import grpc
 
 from hubbub.v1 import report_pb2
-from hubbub_aggregator.arrivals import KNOWN, AtOnce, Behaviour, Receiver, Run
+from hubbub_aggregator.arrivals import KNOWN, Behaviour, Receiver, Refuser, Run
 from hubbub_aggregator.backlog import Backlog
 from hubbub_aggregator.refusals import ReportsRefused, abort, overloaded
 
 OVERLOADED: Final = report_pb2.REFUSAL_REASON_OVERLOADED
+OVERLOADED_NAME: Final = report_pb2.RefusalReason.Name(OVERLOADED)
 TOO_LARGE: Final = report_pb2.REFUSAL_REASON_MESSAGE_TOO_LARGE
 
 Handler = Any
@@ -41,7 +42,8 @@ class Door(grpc.ServerInterceptor):
         self.on_refusal: Callable[[str], None] = lambda reason: None
         """Is told the RefusalReason's name for each call that is refused here."""
         self._lines = lines
-        self._at_once = AtOnce()
+        # What handles a method's calls while they are turned away.
+        self._away: dict[str, Handler] = {}
 
     def intercept_service(
         self, continuation: Callable[[Any], Handler], handler_call_details: Any
@@ -55,10 +57,12 @@ class Door(grpc.ServerInterceptor):
                 partial(_ask_nothing, handler.unary_stream),
                 response_serializer=handler.response_serializer,
             )
-        line = self._lines(handler_call_details.method)
+        method = handler_call_details.method
+        line = self._lines(method)
         if not line.backlog.admits():
-            turn_away = Behaviour(lambda _, context: self.turn_away(line, context), self._at_once)
-            return grpc.stream_unary_rpc_method_handler(turn_away)
+            if method not in self._away:
+                self._away[method] = self._turns_away(line)
+            return self._away[method]
         call = _Call(self, line, handler)
         return grpc.stream_unary_rpc_method_handler(
             call,
@@ -68,14 +72,21 @@ class Door(grpc.ServerInterceptor):
 
     def turn_away(self, line: Line, context: grpc.ServicerContext) -> None:
         """Answer a call for which there is no time now. Raises what ends it."""
-        self.on_refusal(report_pb2.RefusalReason.Name(OVERLOADED))
-        context.abort_with_status(overloaded(line.backlog.pushback()))
+        context.abort_with_status(self._overloaded(line))
 
     def refuse_large(self, size: int, context: grpc.ServicerContext) -> None:
         """Answer a call whose message is too large. Raises what ends it."""
         self.on_refusal(report_pb2.RefusalReason.Name(TOO_LARGE))
         what = f"a message of {size:,} bytes; it may have {self.largest:,}"
         abort(context, ReportsRefused(TOO_LARGE, what))
+
+    def _turns_away(self, line: Line) -> Handler:
+        refuser = Refuser(partial(self._overloaded, line))
+        return grpc.stream_unary_rpc_method_handler(Behaviour(refuser.refuse, refuser))
+
+    def _overloaded(self, line: Line) -> grpc.Status:
+        self.on_refusal(OVERLOADED_NAME)
+        return overloaded(line.backlog.pushback())
 
 
 def _ask_nothing(

@@ -17,6 +17,9 @@ from hubbub.v1 import report_pb2, report_pb2_grpc
 from hubbub_aggregator import arrivals
 from hubbub_aggregator.backlog import SHORTEST_PUSHBACK, Backlog
 from hubbub_aggregator.door import Door, Line
+from tests.devices import soon
+from tests.flood import Stalls
+from tests.overload import PATH
 
 TIMEOUT = 30
 LARGEST = 10_000
@@ -76,7 +79,8 @@ class Served:
         port = self.server.add_insecure_port("127.0.0.1:0")
         self.door.receiver.start()
         self.server.start()
-        self.channel = grpc.insecure_channel(f"127.0.0.1:{port}")
+        self.address = f"127.0.0.1:{port}"
+        self.channel = grpc.insecure_channel(self.address)
         self.stub = report_pb2_grpc.ReportServiceStub(self.channel)
 
     def assert_refused(self, size: int, code: grpc.StatusCode, reason: str) -> bool:
@@ -148,3 +152,18 @@ def test_what_is_too_large_is_refused_for_good(served: Served) -> None:
     assert not served.assert_refused(LARGEST + 1, invalid, "MESSAGE_TOO_LARGE")
     served.service.may_end.set()
     served.stub.SubmitReports(report_pb2.SubmitReportsRequest(), timeout=TIMEOUT)
+
+
+@pytest.mark.parametrize("served", [True], indirect=True)
+def test_calls_that_stall_are_given_up(served: Served) -> None:
+    """So are those that end without a message."""
+    with Stalls(served.address, PATH, None) as stalls, Stalls(served.address, PATH, None) as ends:
+        stalls.begin(10, b"\0\0\0\1\0")
+        ends.begin(10, b"", end=True)
+        assert soon(lambda: served.door.receiver.under_way == 20)
+        # As when it is to stop; else it would have to be waited for ten seconds.
+        served.door.receiver.hurry()
+        assert soon(lambda: stalls.ended() == 10)
+        assert soon(lambda: ends.ended() == 10)
+    assert served.door.receiver.under_way == 0
+    assert not served.backlog.requests

@@ -171,6 +171,31 @@ def test_a_full_disk(
     tmp_path: Path,
     mounts: tuple[str, ...],
 ) -> None:
+    """The first request after there is space again is counted."""
+    recover_from_a_full_disk(operator, bundle, bundle_path, tmp_path, mounts)
+
+
+@pytest.mark.soak
+def test_disk_full_and_recovery_within_five_seconds(
+    operator: Operator,
+    bundle: Bundle,
+    bundle_path: Path,
+    tmp_path: Path,
+    mounts: tuple[str, ...],
+) -> None:
+    seconds = recover_from_a_full_disk(operator, bundle, bundle_path, tmp_path, mounts)
+    print(f"\nit took {seconds:.1f} s")
+    assert seconds < RECOVERY
+
+
+def recover_from_a_full_disk(
+    operator: Operator,
+    bundle: Bundle,
+    bundle_path: Path,
+    tmp_path: Path,
+    mounts: tuple[str, ...],
+) -> float:
+    """How long it takes until reports are counted and every one before them is, seconds."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = f'mount -t tmpfs -o size=2m none "{disk}" && exec "$@"'
@@ -194,11 +219,12 @@ def test_a_full_disk(
         filler.unlink()
         freed = time.monotonic()
         assert_recovers(serve, refused, counted)
-        assert time.monotonic() - freed < RECOVERY
+        seconds = time.monotonic() - freed
         # Inside, before the disk goes with the process.
         with closing(sqlite3.connect(inside / "s")) as store:
             assert store.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert serve.terminate() == 0
+    return seconds
 
 
 @pytest.mark.parametrize("existing", [True, False], ids=["existing", "new"])

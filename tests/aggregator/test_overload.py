@@ -83,8 +83,6 @@ def test_three_times_as_much_as_it_can_do(operator: Operator, tmp_path: Path) ->
     assert all(pushback >= 1 for pushback in over.pushbacks)
     assert len(set(over.pushbacks)) > len(over.pushbacks) / 10
     assert over.grown < 100_000_000
-    # Without a bound it would be 5 s and more at the end.
-    assert over.p99 < 4
 
 
 @pytest.mark.soak
@@ -184,7 +182,7 @@ class TestCallsThatStall:
             assert_counts(serve, bundle, timeout=arrivals.PATIENCE / 2)
 
     @pytest.mark.soak
-    def test_are_given_up(self, serve: ServeProcess, bundle: Bundle) -> None:
+    def test_overload_by_calls_that_are_given_up(self, serve: ServeProcess, bundle: Bundle) -> None:
         """So are those that end without a message."""
         authority = (serve.operator.folder / "ca.crt").read_bytes()
         with (
@@ -230,7 +228,7 @@ def test_connections_that_say_nothing(
 
 
 @pytest.mark.soak
-def test_connections_that_say_nothing_make_room(
+def test_overload_by_connections_that_say_nothing(
     operator: Operator, path: Path, tmp_path: Path, bundle: Bundle
 ) -> None:
     with silent_connections(operator, bundle, path, tmp_path) as (serve, silent):
@@ -278,7 +276,3 @@ def _closed(end: socket.socket) -> bool:
         return False
     except OSError:
         return True
-
-
-def test_this_grpc_is_one_whose_ways_are_known() -> None:
-    assert arrivals.KNOWN

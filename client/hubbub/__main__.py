@@ -56,6 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
 
 
+def _for_programs() -> None:
+    """Print UTF-8 from now on, whatever a terminal here would show: programs do not guess."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m hubbub", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -170,6 +176,7 @@ def _words(options: argparse.Namespace) -> Words:
 def _show(options: argparse.Namespace) -> int:
     words, shown = _words(options), _read(options.state_dir)
     if options.json:
+        _for_programs()
         print(shown.json())
     else:
         print(shown.text(words, newest=None if options.all else NEWEST))
@@ -224,6 +231,7 @@ def _to_delete(ledger: Ledger) -> dict[str, int]:
 
 
 def _print_words(_: argparse.Namespace) -> int:
+    _for_programs()
     print(json.dumps(dict(ENGLISH), ensure_ascii=False, indent=2))
     return 0
 

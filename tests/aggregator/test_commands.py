@@ -156,7 +156,7 @@ def test_every_command_and_option_has_a_help_text() -> None:
     assert "python -m hubbub record" in top.stdout
 
 
-@pytest.mark.parametrize(
+TERMINALS = pytest.mark.parametrize(
     "environment",
     [
         {"PYTHONIOENCODING": "latin-1"},
@@ -164,6 +164,34 @@ def test_every_command_and_option_has_a_help_text() -> None:
     ],
     ids=["latin-1", "ascii"],
 )
+
+FOR_PROGRAMS = r"""
+import sys
+sys.stdout.reconfigure(errors="backslashreplace")
+from hubbub_aggregator.commands.output import print_csv, print_json
+print_json({"soup": "\u00e4 \U0001f35c"})
+print_csv(["soup"], [{"soup": "\u00e4 \U0001f35c"}])
+"""
+
+
+@TERMINALS
+def test_what_programs_read_is_utf_8_wherever_it_is_printed(environment: dict[str, str]) -> None:
+    for arguments, said in (
+        (("-c", FOR_PROGRAMS), "ä \U0001f35c"),
+        (("-m", "hubbub", "words"), "ε"),
+    ):
+        result = subprocess.run(
+            [sys.executable, *arguments],
+            capture_output=True,
+            env={**os.environ, **environment},
+            check=True,
+        )
+        printed = result.stdout.decode()
+        assert said in printed
+        assert "\\" not in printed.replace('\\"', "").replace("\\n", "")
+
+
+@TERMINALS
 def test_a_terminal_that_cannot_show_epsilon_ends_no_command(
     folder: Path, environment: dict[str, str]
 ) -> None:

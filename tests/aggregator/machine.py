@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,11 +33,13 @@ from hypothesis.stateful import (
 from hubbub.bundle import Bundle
 from hubbub.contract import parse_metric
 from hubbub.errors import ChangedContract, ForeignOperator, LowerRevision
-from hubbub.sealing import seal
+from hubbub.rows import Status
+from hubbub.sealing import context, seal
 from hubbub.v1 import report_pb2
 from hubbub_aggregator.keys import OpeningKey, add_sealing_key
 from hubbub_aggregator.refusals import Refused
 from hubbub_aggregator.store import Store, StoreUnavailable
+from tests.aggregator.model_device import Answer, Device
 from tests.aggregator.modelled import Asked, Model, Report, RoundKey, Taken, View, reader
 from tests.aggregator.stacks import Fault, Stack
 from tests.aggregator.stores import run
@@ -144,6 +147,7 @@ _SIZES = st.one_of(st.integers(1, 3), st.integers(1, 40))
 _SEEDS = st.integers(0, 2**32 - 1)
 _NAMES = st.sampled_from(list(metrics()))
 _NUMBERS = st.integers(0, 4)
+_DEVICES = st.integers(0, 1)
 _MEMBERS = st.integers(0, 7)
 _FATES = st.one_of(st.just(Fate.ANSWERED), st.sampled_from(Fate))
 _FAULTS = st.one_of(st.none(), st.sampled_from(Fault))
@@ -170,6 +174,7 @@ class Machine(RuleBasedStateMachine):
         self._graves: list[Stack] = []
         self._ids: list[bytes] = []
         self._unanswered: list[Sending] = []
+        self._devices: dict[int, Device] = {}
         # Which rounds' rows are to be looked at.
         self._touched: set[RoundKey] = set()
         # Whether the last step ended as it should.
@@ -190,6 +195,8 @@ class Machine(RuleBasedStateMachine):
             if self._sound:
                 self._end_all()
         finally:
+            for device in self._devices.values():
+                device.close()
             for stack in [*self._graves, *(member.stack for member in self.members)]:
                 stack.close()
             self._ending.close()
@@ -199,6 +206,8 @@ class Machine(RuleBasedStateMachine):
         member = self.members[0]
         for sending in self._unanswered:
             self._send(member, sending, Fate.ANSWERED)
+        for device in self._devices.values():
+            self._flush(device, member, [Fate.ANSWERED])
         for digest, number in sorted(self.model.open_rounds):
             one = self.model.rounds[digest, number]
             closed = member.stack.store.close_round(digest, number, now=self.now)
@@ -293,23 +302,27 @@ class Machine(RuleBasedStateMachine):
         if fate is Fate.REQUEST_LOST:
             self._unanswered.append(sending)
             return
-        judged = self.model.judge(member.view, sending.request, self.now)
+        self._submit(member, sending.request, fate)
+        if fate is not Fate.ANSWERED:
+            self._unanswered.append(sending)
+
+    def _submit(
+        self, member: Member, request: report_pb2.SubmitReportsRequest, fate: Fate
+    ) -> bytes | str:
+        """A request that arrives: what is answered, which is right."""
+        judged = self.model.judge(member.view, request, self.now)
         member.stack.store.fault = fate.fault
-        said = member.stack.submit(sending.request)
+        said = member.stack.submit(request)
         member.stack.store.fault = None
         expected = self._settled(member, judged, fate.fault)
         assert said == expected, (said, expected)
         if isinstance(said, str):
-            self._note(member, {f"REFUSAL_REASON_{said}": 1})
+            counts = Counter([f"REFUSAL_REASON_{said}"])
         else:
-            self._note(member, {report_pb2.ReportStatus.Name(one): 1 for one in said}, said)
-        if fate is not Fate.ANSWERED:
-            self._unanswered.append(sending)
-
-    def _note(self, member: Member, names: Mapping[str, int], said: bytes = b"") -> None:
-        counts = Counter(report_pb2.ReportStatus.Name(one) for one in said) or Counter(names)
+            counts = Counter(report_pb2.ReportStatus.Name(one) for one in said)
         member.totals += counts
         self.ground.seen += counts
+        return said
 
     def _settled(self, member: Member, judged: Taken | str, fault: Fault | None) -> bytes | str:
         """What must be said, and what is counted by it."""
@@ -454,6 +467,56 @@ class Machine(RuleBasedStateMachine):
         request = _copy(sending.request)
         request.sealed = bytes(len(request.sealed)) * (1 if number < 4 else 1_001)
         self._send(self._member(place), Sending(request, name, ()), Fate.ANSWERED)
+
+    # Rules: devices
+
+    def _device(self, which: int) -> Device:
+        if which not in self._devices:
+            folder = self._folder / f"device-{which}"
+            self._devices[which] = Device(folder, self.signed[-1], lambda: self.now)
+        return self._devices[which]
+
+    @rule(which=_DEVICES, name=_NAMES, value=st.sampled_from("abcd"))
+    def a_device_records(self, which: int, name: str, value: str) -> None:
+        self._device(which).record(metrics()[name], value)
+
+    @rule(which=_DEVICES, name=_NAMES)
+    def a_device_restarts(self, which: int, name: str) -> None:
+        """With an app that may know a newer bundle."""
+        self._device(which).restart(self.signed[-1])
+
+    @rule(which=_DEVICES, place=_MEMBERS, fates=st.lists(_FATES, min_size=1, max_size=4))
+    def a_device_sends(self, which: int, place: int, fates: list[Fate]) -> None:
+        self._flush(self._device(which), self._member(place), fates)
+
+    def _flush(self, device: Device, member: Member, fates: Sequence[Fate]) -> None:
+        """Send what waits; the requests have these fates in turn."""
+        turns = cycle(fates)
+
+        def deliver(digest: bytes, number: int, key_id: bytes, sealed: bytes) -> Answer:
+            asked, fate = self.model.asked[digest], next(turns)
+            (key,) = (key for key in self.keys if key.key_id == key_id)
+            opened = key.open(context(digest, number, key_id), sealed)
+            assert opened is not None
+            report = opened[:16], opened[16:]
+            self.model.sealed[digest, number, key_id, sealed] = report
+            device.leaves(asked, number, report)
+            if fate is Fate.REQUEST_LOST:
+                return None
+            request = report_pb2.SubmitReportsRequest(
+                digest=digest, round=number, key_id=key_id, sealed=sealed
+            )
+            answer = self._submit(member, request, fate)
+            if fate is Fate.ANSWER_LOST:
+                return None
+            device.hears(asked, number, answer)
+            return answer
+
+        device.wire.deliver = deliver
+        device.wire.fetch = lambda: (
+            None if next(turns) is Fate.REQUEST_LOST else member.stack.bundle.signed
+        )
+        device.flush()
 
     # Rules: time and rounds
 
@@ -608,6 +671,16 @@ class Machine(RuleBasedStateMachine):
         for digest, number in self._touched - self.model.rounds.keys():
             assert store.published(digest, number) is None
         self._touched.clear()
+        for device in self._devices.values():
+            self._compare_device(device)
+
+    def _compare_device(self, device: Device) -> None:
+        device.agrees()
+        for (name, number), status in device.answers.items():
+            if status is Status.COUNTED:
+                report_id, payload = device.left[name, number]
+                key = metrics()[name].digest, number
+                assert self.model.rounds[key].counted[report_id] == payload
 
     def _compare_shown(self, store: Store, key: RoundKey) -> None:
         """What readers see."""

@@ -12,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests import postgres
 from tests.aggregator.conftest import SQLITE
-from tests.aggregator.machine import Ground, Machine
+from tests.aggregator.machine import SCRATCH, Ground, Machine
 from tests.bundles import Operator
 
 # What the whole of it comes to in `make soak`, for each kind of store and number of aggregators.
@@ -28,7 +28,7 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Operator:
 
 @contextmanager
 def a_file() -> Iterator[str]:
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir=SCRATCH) as folder:
         yield str(Path(folder) / "store.sqlite3")
 
 
@@ -44,7 +44,6 @@ def run_machine(ground: Ground, steps: int, **options: object) -> None:
     run_state_machine_as_test(
         chosen,
         settings=settings(
-            phases=[Phase.generate],
             stateful_step_count=steps,
             deadline=None,
             database=None,
@@ -59,7 +58,8 @@ def test_aggregators_count_as_the_model_does(
     operator: Operator, stranger: Operator, members: int
 ) -> None:
     ground = Ground(operator, stranger, a_file, members)
-    run_machine(ground, 40, max_examples=10, derandomize=True)
+    # Not made shorter if it fails: that may take longer than a test has.
+    run_machine(ground, 40, max_examples=10, derandomize=True, phases=[Phase.generate])
     assert ground.steps >= 200
 
 
@@ -74,6 +74,13 @@ def test_the_model_for_ten_thousand_steps(
         number = secrets.randbits(32)
         # Shown if it fails.
         print(f"after {ground.steps:,} steps: seed {number}")
-        run_machine(ground, 100, max_examples=10, seed=number, print_blob=True)
+        run_machine(
+            ground,
+            100,
+            max_examples=10,
+            seed=number,
+            print_blob=True,
+            phases=[Phase.generate, Phase.shrink],
+        )
     print(f"{ground.steps:,} steps; {dict(ground.seen)}")
     assert ground.steps >= STEPS

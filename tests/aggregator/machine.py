@@ -10,11 +10,13 @@ import random
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
-from itertools import cycle
+from functools import cache, wraps
+from itertools import chain, cycle
+from operator import le
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,7 +43,20 @@ from hubbub_aggregator.keys import OpeningKey, add_sealing_key
 from hubbub_aggregator.refusals import Refused
 from hubbub_aggregator.store import Store, StoreUnavailable
 from tests.aggregator.model_device import Answer, Device
-from tests.aggregator.modelled import Asked, Model, Report, RoundKey, Taken, View, reader
+from tests.aggregator.modelled import (
+    COUNTED,
+    DUPLICATE,
+    NOT_CANONICAL,
+    NOT_OPENED,
+    Asked,
+    Model,
+    Report,
+    RoundKey,
+    Shown,
+    Taken,
+    View,
+    reader,
+)
 from tests.aggregator.stacks import Fault, Stack
 from tests.aggregator.stores import run
 from tests.bundles import Operator, make_bundle, make_metric
@@ -155,6 +170,20 @@ _DEVICES = st.integers(0, 1)
 _MEMBERS = st.integers(0, 7)
 _FATES = st.one_of(st.just(Fate.ANSWERED), st.sampled_from(Fate))
 _FAULTS = st.one_of(st.none(), st.sampled_from(Fault))
+
+
+def step(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A rule; until what must hold was found to hold, there is nothing to be said at the end."""
+
+    def decorate(does: Callable[..., Any]) -> Any:
+        @wraps(does)
+        def run(machine: "Machine", **given: Any) -> Any:
+            machine._sound = False
+            return does(machine, **given)
+
+        return rule(**options)(run)
+
+    return decorate
 
 
 class Machine(RuleBasedStateMachine):
@@ -320,13 +349,16 @@ class Machine(RuleBasedStateMachine):
         member.stack.store.fault = None
         expected = self._settled(member, judged, fate.fault)
         assert said == expected, (said, expected)
+        self._count(member, said)
+        return said
+
+    def _count(self, member: Member, said: bytes | str) -> None:
         if isinstance(said, str):
             counts = Counter([f"REFUSAL_REASON_{said}"])
         else:
             counts = Counter(report_pb2.ReportStatus.Name(one) for one in said)
         member.totals += counts
         self.ground.seen += counts
-        return said
 
     def _settled(self, member: Member, judged: Taken | str, fault: Fault | None) -> bytes | str:
         """What must be said, and what is counted by it."""
@@ -347,7 +379,7 @@ class Machine(RuleBasedStateMachine):
 
     # Rules: sending
 
-    @rule(
+    @step(
         target=sendings,
         place=_MEMBERS,
         name=_NAMES,
@@ -367,7 +399,7 @@ class Machine(RuleBasedStateMachine):
         self._send(self._member(place), sending, fate)
         return sending
 
-    @rule(target=sendings, place=_MEMBERS, name=_NAMES, n=_SIZES, seed=_SEEDS, fate=_FATES)
+    @step(target=sendings, place=_MEMBERS, name=_NAMES, n=_SIZES, seed=_SEEDS, fate=_FATES)
     def upload_to_the_round_of_now(
         self, place: int, name: str, n: int, seed: int, fate: Fate
     ) -> Sending:
@@ -378,7 +410,7 @@ class Machine(RuleBasedStateMachine):
         self._send(self._member(place), sending, fate)
         return sending
 
-    @rule(target=sendings, place=_MEMBERS, name=_NAMES, n=_SIZES, seed=_SEEDS, fate=_FATES)
+    @step(target=sendings, place=_MEMBERS, name=_NAMES, n=_SIZES, seed=_SEEDS, fate=_FATES)
     def upload_plain(self, place: int, name: str, n: int, seed: int, fate: Fate) -> Sending:
         asked = metrics()[name]
         reports = self._reports(asked, n, seed)
@@ -388,24 +420,24 @@ class Machine(RuleBasedStateMachine):
         self._send(self._member(place), sending, fate)
         return sending
 
-    @rule(place=_MEMBERS, sending=sendings, fate=_FATES)
+    @step(place=_MEMBERS, sending=sendings, fate=_FATES)
     def replay(self, place: int, sending: Sending, fate: Fate) -> None:
         self._send(self._member(place), sending, fate)
 
     @precondition(lambda self: self._unanswered)
-    @rule(place=_MEMBERS, which=st.integers(0, 7), fate=_FATES)
+    @step(place=_MEMBERS, which=st.integers(0, 7), fate=_FATES)
     def send_again(self, place: int, which: int, fate: Fate) -> None:
         sending = self._unanswered.pop(which % len(self._unanswered))
         self._send(self._member(place), sending, fate)
 
-    @rule(place=_MEMBERS, sending=sendings, bit=st.integers(0, 2**16 - 1))
+    @step(place=_MEMBERS, sending=sendings, bit=st.integers(0, 2**16 - 1))
     def replay_with_a_bit_flipped(self, place: int, sending: Sending, bit: int) -> None:
         request = _copy(sending.request)
         if request.sealed:
             request.sealed = _flipped(request.sealed, bit)
             self._send(self._member(place), Sending(request, sending.metric, ()), Fate.ANSWERED)
 
-    @rule(
+    @step(
         place=_MEMBERS,
         sending=sendings,
         mutation=st.sampled_from(
@@ -436,7 +468,7 @@ class Machine(RuleBasedStateMachine):
                 request.sealed, request.payloads = request.sealed or b"x", request.payloads or b"x"
         self._send(self._member(place), Sending(request, sending.metric, ()), Fate.ANSWERED)
 
-    @rule(
+    @step(
         target=sendings,
         place=_MEMBERS,
         sending=sendings,
@@ -463,7 +495,7 @@ class Machine(RuleBasedStateMachine):
         self._send(self._member(place), made, fate)
         return made
 
-    @rule(place=_MEMBERS, name=_NAMES, number=_NUMBERS)
+    @step(place=_MEMBERS, name=_NAMES, number=_NUMBERS)
     def nothing_that_opens(self, place: int, name: str, number: int) -> None:
         """Nobody's key, or another's bytes: told for each report."""
         asked = metrics()[name]
@@ -471,6 +503,88 @@ class Machine(RuleBasedStateMachine):
         request = _copy(sending.request)
         request.sealed = bytes(len(request.sealed)) * (1 if number < 4 else 1_001)
         self._send(self._member(place), Sending(request, name, ()), Fate.ANSWERED)
+
+    # Rules: at once
+
+    @step(
+        name=_NAMES,
+        number=_NUMBERS,
+        seeds=st.lists(st.tuples(_MEMBERS, _SEEDS), min_size=2, max_size=4),
+    )
+    def several_at_once(self, name: str, number: int, seeds: list[tuple[int, int]]) -> None:
+        """Requests that have ids in common: which of them counts an id, nobody can say before."""
+        asked = metrics()[name]
+        number %= asked.rounds
+        common = self._reports(asked, 12, seeds[0][1])
+        runs: list[tuple[Member, Sending]] = []
+        for place, number_of_seed in seeds:
+            chance = random.Random(number_of_seed)
+            again = [
+                (one, self._payload(chance, asked)) for one, _ in common if chance.random() < 0.7
+            ]
+            more = self._reports(asked, chance.randrange(1, 9), number_of_seed ^ 1)
+            runs.append((self._member(place), self._sealed(asked, number, again + more, 0)))
+        judged = [self.model.judge(member.view, one.request, self.now) for member, one in runs]
+        with ThreadPoolExecutor(len(runs)) as pool:
+            said = list(pool.map(lambda run: run[0].stack.submit(run[1].request), runs))
+        taken: list[tuple[Taken, bytes]] = []
+        for (member, _), expected, answer in zip(runs, judged, said, strict=True):
+            self._count(member, answer)
+            if isinstance(expected, str):
+                assert answer == expected
+            elif self.model.round(expected.key).closed:
+                # Perhaps it was told so, by another of these, before it looked at the key.
+                assert answer == "ROUND_CLOSED"
+                member.view.closed.add(expected.key)
+            else:
+                assert isinstance(answer, bytes)
+                taken.append((expected, answer))
+        if taken:
+            self._learn((asked.digest, number), taken)
+
+    def _learn(self, key: RoundKey, taken: Sequence[tuple[Taken, bytes]]) -> None:
+        """See that each id was counted once, and take over who won and where snapshots fell."""
+        self._touched.add(key)
+        one, added = self.model.round(key), dict[bytes, bytes]()
+        lost: set[bytes] = set()
+        for request, statuses in taken:
+            for report, status in zip(request.reports, statuses, strict=True):
+                if report is None:
+                    assert status == NOT_OPENED
+                elif one.asked.read(report[1]) is None:
+                    assert status == NOT_CANONICAL
+                elif status == COUNTED:
+                    assert report[0] not in one.counted.keys() | added.keys()
+                    added[report[0]] = report[1]
+                else:
+                    assert status == DUPLICATE
+                    lost.add(report[0])
+        assert lost <= one.counted.keys() | added.keys()
+        one.counted.update(added)
+        store = self.members[0].stack.store
+        if one.asked.retain:
+            rows = self._kept(store, key)[len(one.commits) :]
+            size = one.asked.size
+            groups = [[row[at : at + size] for at in range(0, len(row), size)] for row in rows]
+            assert Counter(added.values()) == Counter(chain.from_iterable(groups))
+            one.commits += groups
+        else:
+            one.commits.append(list(added.values()))
+        published = store.published(*key)
+        if published is not None and published.snapshot is not None:
+            tally, before = published.snapshot.tally, one.shown_n
+            if tally.n != before:
+                assert before + STEP <= tally.n <= one.n
+                cells = tuple(tally.cells.tolist())
+                least = one.shown.cells if one.shown is not None else (0,) * one.asked.cells
+                assert all(map(le, least, cells))
+                assert all(map(le, cells, one.cells()))
+                assert tally.n < one.n or cells == one.cells()
+                one.shown = Shown(tally.n, cells, tally.plain, self.now)
+        assert one.n < one.shown_n + STEP
+        for member in self.members:
+            assert member.stack.announced >= member.announced
+            member.announced = member.stack.announced
 
     # Rules: devices
 
@@ -480,16 +594,16 @@ class Machine(RuleBasedStateMachine):
             self._devices[which] = Device(folder, self.signed[-1], lambda: self.now)
         return self._devices[which]
 
-    @rule(which=_DEVICES, name=_NAMES, value=st.sampled_from("abcd"))
+    @step(which=_DEVICES, name=_NAMES, value=st.sampled_from("abcd"))
     def a_device_records(self, which: int, name: str, value: str) -> None:
         self._device(which).record(metrics()[name], value)
 
-    @rule(which=_DEVICES, name=_NAMES)
+    @step(which=_DEVICES, name=_NAMES)
     def a_device_restarts(self, which: int, name: str) -> None:
         """With an app that may know a newer bundle."""
         self._device(which).restart(self.signed[-1])
 
-    @rule(which=_DEVICES, place=_MEMBERS, fates=st.lists(_FATES, min_size=1, max_size=4))
+    @step(which=_DEVICES, place=_MEMBERS, fates=st.lists(_FATES, min_size=1, max_size=4))
     def a_device_sends(self, which: int, place: int, fates: list[Fate]) -> None:
         self._flush(self._device(which), self._member(place), fates)
 
@@ -524,18 +638,18 @@ class Machine(RuleBasedStateMachine):
 
     # Rules: time and rounds
 
-    @rule(seconds=st.sampled_from([1, 60, 300, 600, HOUR, DAY]), back=st.booleans())
+    @step(seconds=st.sampled_from([1, 60, 300, 600, HOUR, DAY]), back=st.booleans())
     def turn_the_clock(self, seconds: int, back: bool) -> None:
         self.now = max(0, self.now - seconds if back else self.now + seconds)
 
-    @rule(name=_NAMES, number=_NUMBERS, edge=st.booleans(), by=st.sampled_from([-0.5, 0, 0.5]))
+    @step(name=_NAMES, number=_NUMBERS, edge=st.booleans(), by=st.sampled_from([-0.5, 0, 0.5]))
     def turn_the_clock_to_an_edge(self, name: str, number: int, edge: bool, by: float) -> None:
         asked = metrics()[name]
         number %= asked.rounds
         closes = asked.closes(number)
         self.now = (asked.begins(number) - 300 if edge or closes is None else closes) + by
 
-    @rule(place=_MEMBERS, fault=st.sampled_from([None, None, Fault.NOT_BEGUN, Fault.UNDONE]))
+    @step(place=_MEMBERS, fault=st.sampled_from([None, None, Fault.NOT_BEGUN, Fault.UNDONE]))
     def close_due_rounds(self, place: int, fault: Fault | None) -> None:
         member = self._member(place)
         due = {
@@ -551,7 +665,7 @@ class Machine(RuleBasedStateMachine):
             member.announced += len(due)
         self._touched |= due
 
-    @rule(place=_MEMBERS, name=_NAMES, number=_NUMBERS, fault=_FAULTS)
+    @step(place=_MEMBERS, name=_NAMES, number=_NUMBERS, fault=_FAULTS)
     def close_a_round_by_hand(
         self, place: int, name: str, number: int, fault: Fault | None
     ) -> None:
@@ -591,7 +705,7 @@ class Machine(RuleBasedStateMachine):
 
     # Rules: starts
 
-    @rule(
+    @step(
         names=st.sets(_NAMES, min_size=1),
         hybrid=st.one_of(st.none(), st.booleans()),
         retire=st.booleans(),
@@ -600,7 +714,7 @@ class Machine(RuleBasedStateMachine):
         """No aggregator has it before it is started again."""
         self._publish(names, hybrid=hybrid, retire=retire)
 
-    @rule(place=_MEMBERS, kill=st.booleans(), take_plain=st.booleans(), newest=st.booleans())
+    @step(place=_MEMBERS, kill=st.booleans(), take_plain=st.booleans(), newest=st.booleans())
     def restart(self, place: int, kill: bool, take_plain: bool, newest: bool) -> None:
         """Ended in order, or not at all; then another, with the newest bundle or with the same."""
         place %= len(self.members)
@@ -619,7 +733,7 @@ class Machine(RuleBasedStateMachine):
             bundle = self.signed[-1]
         self.members[place] = self._started(bundle, take_plain=take_plain)
 
-    @rule(what=st.sampled_from(["lower", "same", "changed", "foreign"]), name=_NAMES)
+    @step(what=st.sampled_from(["lower", "same", "changed", "foreign"]), name=_NAMES)
     def start_with_a_bundle_that_is_refused(self, what: str, name: str) -> None:
         ground, revision = self.ground, self.model.revision
         operator, error = ground.operator, LowerRevision
@@ -699,6 +813,16 @@ class Machine(RuleBasedStateMachine):
         assert (tally.n, tally.plain, snapshot.as_of) == (shown.n, shown.plain, shown.as_of)
         assert tuple(tally.cells.tolist()) == shown.cells
 
+    def _kept(self, store: Store, key: RoundKey) -> list[bytes]:
+        """The retained payloads of a round, commit by commit."""
+        rows = run(
+            store,
+            "SELECT payloads FROM retained JOIN round ON round_id = round.id "
+            "WHERE digest = :digest AND number = :number ORDER BY retained.id",
+            {"digest": key[0], "number": key[1]},
+        )
+        return [bytes(row[0]) for row in rows]
+
     def _compare_rows(self, store: Store, key: RoundKey) -> None:
         """What is counted, which no reader may see before it is in a snapshot."""
         one, values = self.model.rounds[key], {"digest": key[0], "number": key[1]}
@@ -719,9 +843,8 @@ class Machine(RuleBasedStateMachine):
         held = sorted(ids[at : at + 16] for at in range(0, len(ids), 16))
         # When it closes, they are forgotten.
         assert held == ([] if one.closed else sorted(one.counted))
-        kept = run(store, f"SELECT payloads FROM retained {of_round} ORDER BY retained.id", values)  # noqa: S608
         commits = [b"".join(sorted(commit)) for commit in one.commits] if one.asked.retain else []
-        assert [bytes(row[0]) for row in kept] == commits
+        assert self._kept(store, key) == commits
         if one.asked.retain and one.shown is not None:
             arrays = store.retained(*key, one.shown.n, one.asked.size)
             said = b"".join(array.tobytes() for array in arrays)

@@ -96,14 +96,14 @@ class Device:
             assert outcome is Outcome.NOT_ASKED_NOW
             return
         key = name, number
-        if outcome is Outcome.STORED:
+        if outcome:
             assert key not in self.answers
             self.answers[key] = Status.WAITING
         elif key in self.answers:
             assert outcome is Outcome.ALREADY_ANSWERED
         else:
             # By a clock that was set back: from before it began to answer.
-            assert asked.metric.is_series
+            assert asked.metric.is_series, outcome
             assert outcome is Outcome.NOT_JOINED
 
     def _round(self, asked: Asked) -> int | None:
@@ -139,7 +139,7 @@ class Device:
         entries = self._client._ledger.entries()
         said = {(entry.metric, entry.round): entry.status for entry in entries}
         assert len(said) == len(entries)
-        assert said == self.answers
+        assert said == self.answers, (said, self.answers)
 
     def close(self) -> None:
         self._client.close()

@@ -18,6 +18,12 @@ def operator(tmp_path_factory: pytest.TempPathFactory) -> Operator:
 
 
 @pytest.fixture(scope="session")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Operator:
+    """Another operator, whose bundles are nobody's business here."""
+    return Operator.create(tmp_path_factory.mktemp("stranger") / "keys")
+
+
+@pytest.fixture(scope="session")
 def servers() -> Iterator[postgres.Servers]:
     """The PostgreSQL servers that run, each started when the first test asks for it."""
     with postgres.Servers() as servers:

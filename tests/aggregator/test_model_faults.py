@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import Phase
+from hypothesis.errors import Flaky
 
 from hubbub_aggregator import committer, intake
 from hubbub_aggregator.store import counting, round_ids
@@ -109,6 +110,7 @@ def test_the_model_finds_a_planted_fault(
     ground = Ground(operator, stranger, a_file, members=2)
     live = partial(run_machine, ground, 60, max_examples=40, phases=[Phase.generate])
     plant(monkeypatch)
-    with pytest.raises((AssertionError, ExceptionGroup)):
+    # Flaky: what several at once came to, was another thing the next time.
+    with pytest.raises((AssertionError, ExceptionGroup, Flaky)):
         live()
     print(f"found after {ground.steps} steps")

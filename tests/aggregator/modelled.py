@@ -93,6 +93,11 @@ class Asked:
         return closes is not None and now >= closes
 
 
+def hopeless(asked: Asked, report: Report | None) -> bool:
+    """Whether no device can have made it. None: not opened."""
+    return report is None or asked.read(report[1]) is None
+
+
 @dataclass(frozen=True)
 class Shown:
     """A snapshot."""
@@ -178,7 +183,7 @@ class View:
 
 @dataclass(frozen=True)
 class Taken:
-    """A request that is not refused before it is committed."""
+    """A request that is committed: it holds a report that a device can have made."""
 
     key: RoundKey
     reports: list[Report | None]
@@ -200,8 +205,11 @@ class Model:
 
     def judge(
         self, view: View, request: report_pb2.SubmitReportsRequest, now: float
-    ) -> Taken | str:
-        """What becomes of a request before the store is asked; text: why it is refused."""
+    ) -> Taken | bytes | str:
+        """What becomes of a request before the store is asked.
+
+        Text: why it is refused; bytes: its statuses, where there is nothing to count.
+        """
         if request.digest not in view.digests:
             return "UNKNOWN_DIGEST"
         asked, number = self.asked[request.digest], request.round
@@ -213,9 +221,11 @@ class Model:
             return "ROUND_CLOSED"
         plain = bool(request.ids or request.payloads)
         reports = (self._plain if plain else self._sealed)(view, asked, request)
-        return (
-            reports if isinstance(reports, str) else Taken((asked.digest, number), reports, plain)
-        )
+        if isinstance(reports, str):
+            return reports
+        if all(hopeless(asked, report) for report in reports):
+            return bytes(NOT_OPENED if one is None else NOT_CANONICAL for one in reports)
+        return Taken((asked.digest, number), reports, plain)
 
     def _plain(
         self, view: View, asked: Asked, request: report_pb2.SubmitReportsRequest

@@ -9,11 +9,12 @@ from typing import Any, cast
 from hubbub.bundle import Bundle
 from hubbub.v1 import estimate_pb2, report_pb2
 from hubbub_aggregator.catalogue import Catalogue
+from hubbub_aggregator.closing import Closer
 from hubbub_aggregator.committer import Committer
 from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.intake import Intake
 from hubbub_aggregator.keys import OpeningKey
-from hubbub_aggregator.observations import Histogram
+from hubbub_aggregator.observations import Observations
 from hubbub_aggregator.opening import Opening
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.refusals import ReportsRefused
@@ -77,8 +78,10 @@ class Stack:
             raise
         self._announcements = Announcements()
         self.counters = Counters()
-        self._committer = Committer(self.store, self._announcements, clock)
-        self._opening = Opening(self._committer.commit, Histogram())
+        self._closer = Closer(self.store, None, self._announcements)
+        observations = Observations(clock)
+        self._committer = Committer(self.store, self._announcements, clock, observations)
+        self._opening = Opening(self._committer.commit, observations.opening)
         self._intake = Intake(
             self._catalogue,
             keys,
@@ -87,10 +90,9 @@ class Stack:
             counters=self.counters,
             clock=clock,
             take_plain=take_plain,
+            observations=observations,
         )
-        self._admin = AdminService(
-            self._catalogue, self.store, self._announcements, clock, cast(Any, None)
-        )
+        self._admin = AdminService(self._catalogue, self._closer, clock, cast(Any, None))
 
     @property
     def digests(self) -> frozenset[bytes]:

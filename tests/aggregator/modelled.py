@@ -210,6 +210,22 @@ class Model:
 
         Text: why it is refused; bytes: its statuses, where there is nothing to count.
         """
+        why = self._not_taken(view, request, now)
+        if why is not None:
+            return why
+        asked = self.asked[request.digest]
+        plain = bool(request.ids or request.payloads)
+        reports = (self._plain if plain else self._sealed)(view, asked, request)
+        if isinstance(reports, str):
+            return reports
+        if all(hopeless(asked, report) for report in reports):
+            return bytes(NOT_OPENED if one is None else NOT_CANONICAL for one in reports)
+        return Taken((asked.digest, request.round), reports, plain)
+
+    def _not_taken(
+        self, view: View, request: report_pb2.SubmitReportsRequest, now: float
+    ) -> str | None:
+        """Why nothing for this metric and round is taken, whatever it is."""
         if request.digest not in view.digests:
             return "UNKNOWN_DIGEST"
         asked, number = self.asked[request.digest], request.round
@@ -219,13 +235,7 @@ class Model:
             return "ROUND_NOT_OPEN"
         if asked.over(number, now) or (request.digest, number) in view.closed:
             return "ROUND_CLOSED"
-        plain = bool(request.ids or request.payloads)
-        reports = (self._plain if plain else self._sealed)(view, asked, request)
-        if isinstance(reports, str):
-            return reports
-        if all(hopeless(asked, report) for report in reports):
-            return bytes(NOT_OPENED if one is None else NOT_CANONICAL for one in reports)
-        return Taken((asked.digest, number), reports, plain)
+        return None
 
     def _plain(
         self, view: View, asked: Asked, request: report_pb2.SubmitReportsRequest

@@ -1,6 +1,6 @@
 """A device of the state machine: a real client with its state in a folder, and what it must say."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -48,9 +48,13 @@ class Wire:
 class Device:
     """A client, and every round that it must have answered, once."""
 
-    def __init__(self, folder: Path, bundle: Bundle, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, folder: Path, bundle: Bundle, sources: Iterable[str], clock: Callable[[], float]
+    ) -> None:
+        """`sources`: what the app has budgets for, also such as only later bundles ask about."""
         self._folder = folder
         self._bundle = bundle
+        self._sources = list(sources)
         self._clock = clock
         self.wire = Wire()
         self.answers: dict[tuple[str, int], Status] = {}
@@ -72,7 +76,7 @@ class Device:
             self._bundle,
             operator_key=self._bundle.operator,
             state_dir=self._folder,
-            budgets=dict.fromkeys(self._bundle.metrics, "20"),
+            budgets=dict.fromkeys(self._sources, "20"),
             transport=self.wire,
         )
 
@@ -88,8 +92,6 @@ class Device:
             handle = self._client.metric(name)
         except UnknownMetric:
             assert name not in self._client._bundle.metrics
-            return
-        except KeyError:
             return
         outcome = handle.record(value)
         if number is None:

@@ -12,7 +12,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests import postgres
 from tests.aggregator.conftest import SQLITE
-from tests.aggregator.machine import SCRATCH, Ground, Machine
+from tests.aggregator.model.ground import SCRATCH, Ground
+from tests.aggregator.model.machine import Machine
 from tests.bundles import Operator
 
 # What the whole of it comes to in `make soak`, for each kind of store and number of aggregators.

@@ -12,7 +12,7 @@ from hypothesis.errors import Flaky
 from hubbub_aggregator import committer, intake
 from hubbub_aggregator.store import counting, round_ids
 from hubbub_aggregator.store.id_set import IdSet
-from tests.aggregator.machine import Ground
+from tests.aggregator.model.ground import Ground
 from tests.aggregator.test_model import a_file, run_machine
 from tests.bundles import Operator
 

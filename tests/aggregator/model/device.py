@@ -9,7 +9,7 @@ from hubbub.errors import UnknownMetric
 from hubbub.rows import Status
 from hubbub.transport import Refused
 from hubbub.upload import FINAL, SETTLED
-from tests.aggregator.modelled import Asked, Report
+from tests.aggregator.model.modelled import Asked, Report
 
 # Longer than any flush: who is told to come again comes with the next one.
 _LATER: Final = 3_600.0

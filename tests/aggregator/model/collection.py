@@ -16,7 +16,7 @@ from tests.aggregator.model.choices import LISTED
 from tests.aggregator.model.device import Device
 from tests.aggregator.model.ground import SCRATCH, STEP, Fate, Ground, Member, Sending
 from tests.aggregator.model.metrics import HOUR, START, metrics
-from tests.aggregator.model.modelled import Model, RoundKey, Taken, View
+from tests.aggregator.model.modelled import SKEW, Asked, Model, RoundKey, Taken, View
 from tests.aggregator.model.stacks import Fault, Stack
 from tests.aggregator.stores import run
 from tests.bundles import make_bundle
@@ -95,6 +95,11 @@ class Collection(RuleBasedStateMachine):
 
     def _member(self, place: int) -> Member:
         return self.members[place % len(self.members)]
+
+    def _turn_to_an_edge(self, asked: Asked, number: int, *, opening: bool, by: float) -> None:
+        """To where a round begins to take reports, or takes no more, if it ever closes."""
+        closes = asked.closes(number)
+        self.now = (asked.begins(number) - SKEW if opening or closes is None else closes) + by
 
     def _send(self, member: Member, sending: Sending, fate: Fate) -> None:
         """Let it have its fate, and see that the answer is right."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from hubbub.bundle import SealingKey
 from hubbub.v1 import report_pb2
 from tests.aggregator.model.modelled import Report, View
 from tests.aggregator.model.stacks import Fault, Stack
@@ -57,6 +58,11 @@ class Member:
     totals: Counter[str] = field(default_factory=Counter)
     announced: int = 0
     """How often those who watch must have been woken, at least."""
+
+    @property
+    def key(self) -> SealingKey:
+        """The one that its bundle has devices seal to."""
+        return self.stack.bundle.sealing_keys[0]
 
 
 @dataclass

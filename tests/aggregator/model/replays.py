@@ -83,11 +83,11 @@ class Replays(Uploads):
         fate: Fate,
     ) -> Sending:
         """With other payloads, perhaps for another round or metric."""
-        chance = random.Random(seed)
+        chance, member = random.Random(seed), self._member(place)
         asked = metrics()[other or sending.metric]
         reports = [(one, self._payload(chance, asked)) for one, _ in sending.reports]
-        made = self._sealed(asked, number % asked.rounds, reports, 0)
-        self._send(self._member(place), made, fate)
+        made = self._sealed(asked, number % asked.rounds, reports, member.key)
+        self._send(member, made, fate)
         return made
 
 

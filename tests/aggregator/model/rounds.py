@@ -22,12 +22,10 @@ class Rounds(Collection):
     def turn_the_clock(self, seconds: int, back: bool) -> None:
         self.now = max(0, self.now - seconds if back else self.now + seconds)
 
-    @step(name=NAMES, number=NUMBERS, edge=st.booleans(), by=st.sampled_from([-0.5, 0, 0.5]))
-    def turn_the_clock_to_an_edge(self, name: str, number: int, edge: bool, by: float) -> None:
+    @step(name=NAMES, number=NUMBERS, opening=st.booleans(), by=st.sampled_from([-0.5, 0, 0.5]))
+    def turn_the_clock_to_an_edge(self, name: str, number: int, opening: bool, by: float) -> None:
         asked = metrics()[name]
-        number %= asked.rounds
-        closes = asked.closes(number)
-        self.now = (asked.begins(number) - 300 if edge or closes is None else closes) + by
+        self._turn_to_an_edge(asked, number % asked.rounds, opening=opening, by=by)
 
     @step(place=MEMBERS, fault=st.sampled_from([None, None, Fault.NOT_BEGUN, Fault.UNDONE]))
     def close_due_rounds(self, place: int, fault: Fault | None) -> None:

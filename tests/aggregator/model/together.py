@@ -46,7 +46,8 @@ class Together(Uploads):
                 (one, self._payload(chance, asked)) for one, _ in common if chance.random() < 0.7
             ]
             more = self._reports(asked, chance.randrange(1, 9), number_of_seed ^ 1)
-            runs.append((self._member(place), self._sealed(asked, number, again + more, 0)))
+            member = self._member(place)
+            runs.append((member, self._sealed(asked, number, again + more, member.key)))
         judged = [self.model.judge(member.view, one.request, self.now) for member, one in runs]
         with ThreadPoolExecutor(len(runs)) as pool:
             said = list(pool.map(lambda run: run[0].stack.submit(run[1].request), runs))

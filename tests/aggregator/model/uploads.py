@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
+from hubbub.bundle import SealingKey
 from hubbub.sealing import seal
 from hubbub.v1 import report_pb2
 from tests.aggregator.model.choices import (
@@ -20,7 +21,7 @@ from tests.aggregator.model.choices import (
 )
 from tests.aggregator.model.collection import Collection
 from tests.aggregator.model.ground import Fate, Sending
-from tests.aggregator.model.metrics import HOUR, START, metrics
+from tests.aggregator.model.metrics import START, metrics
 from tests.aggregator.model.modelled import Asked, Report
 
 
@@ -56,10 +57,8 @@ class Uploads(Collection):
         return payload
 
     def _sealed(
-        self, asked: Asked, number: int, reports: Sequence[Report], key_place: int
+        self, asked: Asked, number: int, reports: Sequence[Report], key: SealingKey
     ) -> Sending:
-        """Sealed to a key that there ever was, the newest if it is 0."""
-        key = self.keys[-1 - key_place % len(self.keys)].sealing_key
         pieces = [seal(key, asked.digest, number, b"".join(report)) for report in reports]
         for piece, report in zip(pieces, reports, strict=True):
             self.model.sealed[asked.digest, number, key.key_id, piece] = report
@@ -84,7 +83,9 @@ class Uploads(Collection):
         asked = metrics()[name]
         # Mostly a round that there is.
         number %= asked.rounds + (number > 3)
-        sending = self._sealed(asked, number, self._reports(asked, n, seed), key)
+        # Any that there ever was; the newest if it is 0.
+        sealing_key = self.keys[-1 - key % len(self.keys)].sealing_key
+        sending = self._sealed(asked, number, self._reports(asked, n, seed), sealing_key)
         self._send(self._member(place), sending, fate)
         return sending
 
@@ -92,12 +93,33 @@ class Uploads(Collection):
     def upload_to_the_round_of_now(
         self, place: int, name: str, n: int, seed: int, fate: Fate
     ) -> Sending:
-        asked = metrics()[name]
-        number = int(self.now - START) // HOUR if asked.every else 0
-        number = min(max(0, number), asked.rounds - 1)
-        sending = self._sealed(asked, number, self._reports(asked, n, seed), 0)
-        self._send(self._member(place), sending, fate)
+        member, asked = self._member(place), metrics()[name]
+        reports = self._reports(asked, n, seed)
+        sending = self._sealed(asked, self._round_of_now(asked), reports, member.key)
+        self._send(member, sending, fate)
         return sending
+
+    def _round_of_now(self, asked: Asked) -> int:
+        """The one that is asked now, or else the nearest."""
+        number = int(self.now - START) // asked.every if asked.every else 0
+        return min(max(0, number), asked.rounds - 1)
+
+    @step(
+        place=MEMBERS,
+        name=st.sampled_from([name for name, asked in metrics().items() if asked.closes(0)]),
+        number=NUMBERS,
+        opening=st.booleans(),
+        by=st.sampled_from([-0.05, 0, 0.05]),
+    )
+    def upload_as_a_round_opens_or_closes(
+        self, *, place: int, name: str, number: int, opening: bool, by: float
+    ) -> None:
+        """A moment before it, then, or a moment after."""
+        member, asked = self._member(place), metrics()[name]
+        number %= asked.rounds
+        self._turn_to_an_edge(asked, number, opening=opening, by=by)
+        reports = self._reports(asked, 1, number)
+        self._send(member, self._sealed(asked, number, reports, member.key), Fate.ANSWERED)
 
     @step(target=SENDINGS, place=MEMBERS, name=NAMES, n=SIZES, seed=SEEDS, fate=FATES)
     def upload_plain(self, place: int, name: str, n: int, seed: int, fate: Fate) -> Sending:
@@ -111,17 +133,23 @@ class Uploads(Collection):
 
     @step(place=MEMBERS, name=NAMES, seed=SEEDS, fault=st.sampled_from([Fate.DONE, Fate.UNDONE]))
     def a_commit_fails_between_others(self, place: int, name: str, seed: int, fault: Fate) -> None:
-        """All of one aggregator and round: what it remembers of before must not be believed."""
+        """All of one aggregator and round: what it remembers of before must not be believed.
+
+        Then what failed is sent again.
+        """
         member, asked = self._member(place), metrics()[name]
-        for number, fate in enumerate([Fate.ANSWERED, fault, Fate.ANSWERED]):
-            reports = self._reports(asked, 1 + seed % 9, seed + number)
-            self._send(member, self._sealed(asked, 0, reports, 0), fate)
+        number, sendings = self._round_of_now(asked), list[Sending]()
+        for turn, fate in enumerate([Fate.ANSWERED, fault, Fate.ANSWERED]):
+            reports = self._reports(asked, 1 + seed % 9, seed + turn)
+            sendings.append(self._sealed(asked, number, reports, member.key))
+            self._send(member, sendings[-1], fate)
+        self._send(member, sendings[1], Fate.ANSWERED)
 
     @step(place=MEMBERS, name=NAMES, number=NUMBERS)
     def nothing_that_opens(self, place: int, name: str, number: int) -> None:
         """Nobody's key, or another's bytes: told for each report."""
-        asked = metrics()[name]
-        sending = self._sealed(asked, 0, self._reports(asked, 1, number), 0)
+        member, asked = self._member(place), metrics()[name]
+        sending = self._sealed(asked, 0, self._reports(asked, 1, number), member.key)
         request = sending.copy()
         request.sealed = bytes(len(request.sealed)) * (1 if number < 4 else 1_001)
-        self._send(self._member(place), Sending(request, name, ()), Fate.ANSWERED)
+        self._send(member, Sending(request, name, ()), Fate.ANSWERED)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
@@ -33,7 +34,7 @@ def places(kind: str, servers: postgres.Servers) -> Locations:
     return a_file if kind == SQLITE else servers.get(kind).database
 
 
-def run_machine(ground: Ground, steps: int, **options: object) -> None:
+def run_machine(ground: Ground, steps: int, **options: Any) -> None:
     """A number of lives, of so many steps each."""
     machine = type("TheMachine", (Machine,), {"ground": ground})
     chosen = seed(options.pop("seed"))(machine) if "seed" in options else machine

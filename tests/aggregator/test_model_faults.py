@@ -9,7 +9,9 @@ import pytest
 from hypothesis import Phase
 from hypothesis.errors import Flaky
 
+from hubbub.sealing import context
 from hubbub_aggregator import committer, intake
+from hubbub_aggregator.catalogue import CataloguedMetric
 from hubbub_aggregator.store import counting, round_ids
 from hubbub_aggregator.store.id_set import IdSet
 from tests.aggregator.model.ground import Ground
@@ -70,7 +72,6 @@ def plain_reports_not_marked(patch: pytest.MonkeyPatch) -> None:
 
 
 def opened_for_any_round(patch: pytest.MonkeyPatch) -> None:
-    context = intake.context
     patch.setattr(intake, "context", lambda digest, _, key: context(digest, 0, key))
 
 
@@ -80,9 +81,9 @@ def only_one_tally_published_at_the_end(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_clock_that_closes_one_too_late(patch: pytest.MonkeyPatch) -> None:
-    state = intake.CataloguedMetric.state
+    state = CataloguedMetric.state
     patch.setattr(
-        intake.CataloguedMetric, "state", lambda self, number, now: state(self, number, now - 0.1)
+        CataloguedMetric, "state", lambda self, number, now: state(self, number, now - 0.1)
     )
 
 

@@ -1,7 +1,6 @@
 """What must hold after every step."""
 
 import time
-from collections.abc import Callable
 
 from hypothesis.stateful import invariant
 
@@ -9,6 +8,7 @@ from hubbub.rows import Status
 from hubbub_aggregator.store import Store
 from tests.aggregator.model.collection import Collection
 from tests.aggregator.model.device import Device
+from tests.aggregator.model.ground import Member
 from tests.aggregator.model.metrics import metrics
 from tests.aggregator.model.modelled import RoundKey
 from tests.aggregator.stores import run
@@ -28,7 +28,7 @@ class Comparison(Collection):
     def _compare(self) -> None:
         for member in self.members:
             assert member.stack.counters.totals() == dict(sorted(member.totals.items()))
-            _wait_for(lambda member=member: member.stack.announced >= member.announced)
+            _wait_for_announcements(member)
         # Whichever is asked, it says the same.
         store = self.members[len(self._touched) % len(self.members)].stack.store
         opened = store.open_rounds()
@@ -60,8 +60,8 @@ class Comparison(Collection):
         assert published is not None
         assert published.closed == one.closed
         snapshot, shown = published.snapshot, one.shown
+        assert (snapshot is None) == (shown is None)
         if snapshot is None or shown is None:
-            assert snapshot is shown
             return
         tally = snapshot.tally
         assert (tally.n, tally.plain, snapshot.as_of) == (shown.n, shown.plain, shown.as_of)
@@ -95,9 +95,9 @@ class Comparison(Collection):
             assert said == b"".join(commits)[: one.shown.n * one.asked.size]
 
 
-def _wait_for(holds: Callable[[], bool]) -> None:
+def _wait_for_announcements(member: Member) -> None:
     """Those who watch are woken a moment after the answers are out."""
     deadline = time.monotonic() + 30
-    while not holds():
+    while member.stack.announced < member.announced:
         assert time.monotonic() < deadline
         time.sleep(0.001)

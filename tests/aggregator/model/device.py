@@ -130,7 +130,7 @@ class Device:
         if isinstance(answer, bytes):
             (status,) = answer
             self.answers[key] = SETTLED[status]
-        elif answer in FINAL:
+        elif answer is not None and answer in FINAL:
             self.answers[key] = FINAL[answer]
 
     def flush(self) -> None:

@@ -7,7 +7,7 @@ says, when a round is open, and what a request deserves is written from the docu
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from hubbub.bundle import SealingSuite
 from hubbub.contract import Metric
@@ -285,7 +285,9 @@ def _cut(whole: bytes, size: int) -> list[bytes]:
 
 def reader(metric: Metric) -> tuple[int, Read]:
     """How many cells a metric has, and how its payloads are read."""
-    k, mechanism = metric.domain.k, metric.mechanism
+    k = metric.domain.k
+    # Each kind has parameters of its own.
+    mechanism: Any = metric.mechanism
     match mechanism.name:
         case "optimised-unary" | "memoised-optimised-unary":
             return k, partial(bits, k)

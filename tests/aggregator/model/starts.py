@@ -51,7 +51,8 @@ class Starts(Collection):
     @step(what=st.sampled_from(["lower", "same", "changed", "foreign"]), name=NAMES)
     def start_with_a_bundle_that_is_refused(self, what: str, name: str) -> None:
         ground, revision = self.ground, self.model.revision
-        operator, error = ground.operator, LowerRevision
+        operator = ground.operator
+        error: type[Exception] = LowerRevision
         contracts = [metrics()[one].metric.contract for one in metrics()]
         match what:
             case "lower":

@@ -20,6 +20,9 @@ from tests.bundles import Operator
 # What the whole of it comes to in `make soak`, for each kind of store and number of aggregators.
 STEPS = 10_000
 
+# By these names `make soak` can do one after the other: PART="ten-thousand and sqlite and shared".
+MEMBERS = pytest.mark.parametrize("members", [1, 2], ids=["alone", "shared"])
+
 Locations = Callable[[], AbstractContextManager[str]]
 
 
@@ -50,7 +53,7 @@ def run_machine(ground: Ground, steps: int, **options: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("members", [1, 2])
+@MEMBERS
 def test_aggregators_count_as_the_model_does(
     operator: Operator, stranger: Operator, members: int
 ) -> None:
@@ -61,7 +64,7 @@ def test_aggregators_count_as_the_model_does(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("members", [1, 2])
+@MEMBERS
 @pytest.mark.parametrize("kind", [SQLITE, *postgres.KINDS])
 def test_the_model_for_ten_thousand_steps(
     operator: Operator, stranger: Operator, servers: postgres.Servers, kind: str, members: int

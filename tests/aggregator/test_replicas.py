@@ -18,6 +18,9 @@ from tests.chaos import Fate, Proxy
 from tests.crowds import Batch, Crowd, all_batches, assert_each_once, bundle_of
 from tests.processes import ServeProcess
 
+# What is short; `make soak` takes every one.
+ON_THE_NEWEST = pytest.mark.parametrize("server", [postgres.NEWEST], indirect=True)
+
 Strike = Callable[[random.Random], None]
 
 
@@ -100,6 +103,7 @@ def metrics(count: int) -> list[str]:
     return [f"m{number}" for number in range(count)]
 
 
+@ON_THE_NEWEST
 def test_killed_five_times(
     operator: Operator, bundle: Bundle, bundle_path: Path, database: str
 ) -> None:
@@ -140,6 +144,7 @@ def kill(server: postgres.Server) -> Strike:
     return strike
 
 
+@ON_THE_NEWEST
 def test_the_database_is_killed_three_times(
     operator: Operator, bundle: Bundle, bundle_path: Path, server: postgres.Server, database: str
 ) -> None:

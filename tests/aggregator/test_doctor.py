@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import sqlite3
@@ -398,3 +399,12 @@ def test_a_finding_is_one_sentence_of_one_line(place: Place) -> None:
     place.store.touch()
     for row in place.found():
         assert Finding(**row).text.count("\n") == 0
+
+
+def test_takes_every_flag_of_serve() -> None:
+    """So that a command line that fails can be looked at by its first word alone."""
+    taken = {
+        command: set(re.findall(r"--[a-z][a-z-]+", typed(command, "--help").stdout))
+        for command in ("serve", "doctor")
+    }
+    assert taken["serve"] <= taken["doctor"]

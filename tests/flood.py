@@ -41,6 +41,8 @@ class Answer(NamedTuple):
     """From when it was to be sent to when the answer was read."""
     pushback: float | None = None
     """Seconds after which it may be sent again, if the server says so."""
+    stream: int = 0
+    """Of HTTP/2, on its connection, that it was answered on."""
 
 
 class _Stream:
@@ -248,7 +250,9 @@ class _Connection:
     def _answer(self, number: int) -> Answer:
         stream = self._streams.pop(number)
         seconds = time.perf_counter() - stream.began
-        return Answer(stream.number, stream.status, stream.body[5:], seconds, stream.pushback)
+        return Answer(
+            stream.number, stream.status, stream.body[5:], seconds, stream.pushback, number
+        )
 
 
 class Stalls:

@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
+import grpc
 import pytest
 
 # The operator, the server's process and the client are those of the tests.

@@ -109,7 +109,7 @@ def archived(
     with closing(Counting(bundle, location, folder)) as counting:
         counting.count(name, commits)
         counting.close_round(name)
-    (path,) = folder.glob("digest=*/round=0/*")
+    (path,) = folder.glob("digest=*/round=0/*.parquet")
     return path.read_bytes()
 
 

@@ -377,20 +377,48 @@ class TestClosing:
             assert path.read_bytes() == whole
 
     @pytest.mark.parametrize(
-        "damage", [lambda file: file[:-1], lambda file: file[:-100] + b"\xff" * 92 + file[-8:]]
+        "damage",
+        [
+            lambda file: file[:-1],
+            lambda file: file[:-100] + b"\xff" * 92 + file[-8:],
+            lambda _: b"",
+            lambda _: b"somebody's notes",
+        ],
     )
-    def test_a_damaged_file_is_replaced(
+    def test_a_file_that_cannot_be_read_is_kept_beside_the_new_one(
         self,
         bundle: Bundle,
         tmp_path: Path,
-        folder: Path,
         reports: list[Report],
         damage: Callable[[bytes], bytes],
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
+        """It may have had more reports than the store: one that was restored, say."""
+        folder = tmp_path / "archive"
         whole = archived(bundle, str(tmp_path / "whole"), folder, NAME, [reports])
-        path_of(folder, bundle.metrics[NAME].digest, 0).write_bytes(damage(whole))
-        archived(bundle, str(tmp_path / "store"), folder, NAME, [reports[:40]])
+        path = path_of(folder, bundle.metrics[NAME].digest, 0)
+        aside = [path.with_name(f"reports.parquet.damaged-{number}") for number in (1, 2)]
+        for number, kept in enumerate(aside):
+            path.write_bytes(damage(whole))
+            with caplog.at_level(logging.WARNING):
+                archived(bundle, str(tmp_path / f"store{number}"), folder, NAME, [reports[:40]])
+            assert kept.read_bytes() == damage(whole)
+            assert f"{path} cannot be read" in caplog.messages[-1]
+            assert f"kept as {kept}: restore it" in caplog.messages[-1]
+        assert sorted(os.listdir(path.parent)) == [path.name, aside[0].name, aside[1].name]
         assert [found.tally.n for found in recounted(folder)] == [40]
+
+    def test_what_is_no_file_is_kept_beside_the_new_one(
+        self, one: Counting, folder: Path, reports: list[Report]
+    ) -> None:
+        """And nobody waits for what may be written to a pipe."""
+        path = path_of(folder, one.bundle.metrics[NAME].digest, 0)
+        path.parent.mkdir(parents=True)
+        os.mkfifo(path)
+        one.count(NAME, [reports])
+        assert one.close_round(NAME) == 50
+        assert path.with_name("reports.parquet.damaged-1").is_fifo()
+        assert [found.tally.n for found in recounted(folder)] == [50]
 
     def test_what_an_earlier_version_counted_is_closed_without(
         self,

@@ -6,7 +6,9 @@ the same reports make the same file, whatever commits they came in. A file has n
 
 import base64
 import hashlib
+import logging
 import os
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -20,6 +22,8 @@ from hubbub_aggregator.archive.sorting import Rows, sorted_parts
 from hubbub_aggregator.store import KeptReports
 from hubbub_aggregator.version import VERSION
 from hubbub_aggregator.whole_file import sync_folder, writing_whole
+
+_log = logging.getLogger(__name__)
 
 # The form of these files; another number is for another reader.
 FORMAT: Final = "1"
@@ -55,8 +59,8 @@ class Archive:
         """Write a round's file, whole or not at all; when this returns, it is durable.
 
         One that an earlier attempt left is replaced, unless it has more reports: then it is of
-        another store, such as the one that this was restored after. Raises ArchiveError, and what
-        `reports` do.
+        another store, such as the one that this was restored after. One that cannot be read may
+        have more, too: it is kept under another name. Raises ArchiveError, and what `reports` do.
         """
         path = path_of(self.folder, metric.digest, number)
         try:
@@ -64,7 +68,15 @@ class Archive:
             # makes on the way is as open as the umask lets it be.
             for folder in (path.parent.parent, path.parent):
                 folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
-            _require_no_more(path, reports.n)
+            found = _length(path)
+            if found is None:
+                _set_aside(path)
+            elif found > reports.n:
+                raise ArchiveError(
+                    f"{path} has {found:,} reports, and this store {reports.n:,} of that round, "
+                    f"which stays open; see which is right, and move the file away to have it "
+                    f"closed"
+                )
             # Nobody else writes this round now: it is locked. What is there, a killed one left.
             for left in path.parent.glob(f".{path.name}.*"):
                 left.unlink()
@@ -80,26 +92,43 @@ class Archive:
             ) from error
 
 
-def _require_no_more(path: Path, n: int) -> None:
-    """Raises ArchiveError if there is a file with more than n reports; a damaged one has none."""
+def _length(path: Path) -> int | None:
+    """How many reports a file says it has, 0 if there is none; None if it cannot be read.
+
+    Raises OSError if it is the disk that cannot be.
+    """
     import pyarrow as pa
     from pyarrow import parquet
 
+    if not os.path.lexists(path):
+        return 0
+    if not path.is_file():
+        # To open a pipe would wait for whoever writes to it.
+        return None
     try:
         with path.open("rb") as file:
-            found = parquet.read_metadata(file).num_rows
-    except (FileNotFoundError, pa.ArrowException):
-        return
+            return parquet.read_metadata(file).num_rows
+    except pa.ArrowException:
+        return None
     except OSError as error:
         if error.errno is not None:
             raise
         # Arrow's, of what it cannot read.
-        return
-    if found > n:
-        raise ArchiveError(
-            f"{path} has {found:,} reports, and this store {n:,} of that round, which stays open; "
-            f"see which is right, and move the file away to have it closed"
-        )
+        return None
+
+
+def _set_aside(path: Path) -> None:
+    """Keep, under a name that nothing has, what is in a round's place. Raises OSError."""
+    names = (path.with_name(f"{path.name}.damaged-{number}") for number in count(1))
+    aside = next(name for name in names if not os.path.lexists(name))
+    path.rename(aside)
+    sync_folder(path.parent)
+    _log.warning(
+        "%s cannot be read, and is written anew from the store; it may have had more reports, so "
+        "it is kept as %s: restore it from a backup, or delete it",
+        path,
+        aside,
+    )
 
 
 def _make(folder: Path) -> None:

@@ -16,15 +16,18 @@ from hubbub_aggregator.services.candidates import Decoder
 from hubbub_aggregator.store import ReportsForgotten
 from tests.aggregator.archives import OPEN, Counting, Report, contract, reports_of
 from tests.aggregator.stores import run
-from tests.bundles import Operator, make_bundle
+from tests.bundles import Operator, make_bundle, make_metric
 from tests.typed import Ran, typed
 
 OTHER = "symmetric-unary"
+COUNTED = "counted"
 
 
 @pytest.fixture(scope="module")
 def bundle(operator: Operator) -> Bundle:
-    return make_bundle(operator, contract(OPEN), contract(OTHER))
+    return make_bundle(
+        operator, contract(OPEN), contract(OTHER), make_metric(COUNTED, source=COUNTED)
+    )
 
 
 @pytest.fixture
@@ -75,7 +78,36 @@ def test_only_what_was_kept_goes(counting: Counting, location: str, tmp_path: Pa
     assert published.snapshot is not None
     assert published.snapshot.tally.n == 40
     again = forget(location, tmp_path, "--yes")
-    assert again.stdout == f"{OPEN}: nothing is kept that could be forgotten\n"
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout == (
+        f"{OPEN}: the reports of round 1 can be forgotten when closed; run `hubbub close` first\n"
+    )
+    counting.close_round(OPEN, 1)
+    assert "20 reports in" in forget(location, tmp_path, "--yes").stdout
+    last = forget(location, tmp_path, "--yes")
+    assert last.stdout == f"{OPEN}: nothing is kept that could be forgotten\n"
+
+
+@pytest.mark.parametrize("location", ["sqlite"], indirect=True)
+def test_a_metric_that_retains_nothing_has_its_counts_alone(
+    counting: Counting, location: str
+) -> None:
+    def said(*flags: str) -> tuple[str, str]:
+        ran = typed("forget", COUNTED, "--store", location, "--yes", *flags)
+        assert ran.returncode == 0
+        return ran.stdout, ran.stderr
+
+    counting.count(COUNTED, [reports_of(counting.bundle.metrics[COUNTED], 20)])
+    none = f"{COUNTED} keeps no reports; --counts would delete its counts\n"
+    assert said() == (none, "")
+    first = f"{COUNTED}: the counts of round 0 can be forgotten when closed; run `hubbub close`"
+    assert said("--counts") == (f"{first} first\n", "")
+    counting.close_round(COUNTED)
+    assert said() == (none, "")
+    deleted, remarks = said("--counts")
+    assert deleted.startswith(f"{COUNTED}: the counts of round 0\n")
+    assert remarks == ""
+    assert said("--counts") == (f"{COUNTED}: nothing is kept that could be forgotten\n", "")
 
 
 def test_the_file_of_an_open_round_stays(counting: Counting, location: str, tmp_path: Path) -> None:
@@ -98,7 +130,7 @@ def test_counts_go_too_if_so_asked(
     assert (published.closed, published.snapshot) == (True, None)
     # It takes no report again, and its name means what it did.
     assert counting.count(OPEN, [reports[:5]]) == [None]
-    assert [metric.name for metric in counting.store.metrics()] == [OPEN, OTHER]
+    assert [metric.name for metric in counting.store.metrics()] == [COUNTED, OPEN, OTHER]
     # The open round closes as it would have.
     assert counting.close_round(OPEN, 1) == 20
 

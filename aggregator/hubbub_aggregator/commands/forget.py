@@ -77,11 +77,6 @@ def _agreed(
 
     kept = store.kept(metric.digest)
     size = 0 if archive is None else size_of(archive, metric.digest, kept.open)
-    if kept.open:
-        remark(
-            f"{metric.name} keeps the reports of {_rounds(kept.open)}, which can be forgotten "
-            f"when closed"
-        )
     parts: list[str] = []
     if kept.reports:
         parts.append(f"{kept.reports:,} reports in {store.location}")
@@ -90,10 +85,31 @@ def _agreed(
     if counts and kept.counts:
         parts.append(f"the counts of {_rounds(kept.counts)}")
     if not parts:
-        print(f"{metric.name}: nothing is kept that could be forgotten")
+        print(_nothing(metric, kept.open, counts=counts))
         return False
+    if kept.open and (metric.retain or counts):
+        remark(
+            f"{metric.name} keeps the {_what(metric)} of {_rounds(kept.open)}, which can be "
+            f"forgotten when closed"
+        )
     print(f"{metric.name}: " + ", and ".join(parts))
     return yes or typer.confirm("Delete this for good?")
+
+
+def _nothing(metric: "Metric", open_rounds: Sequence[int], *, counts: bool) -> str:
+    """Why nothing can be forgotten, and what could be done first."""
+    if open_rounds and (metric.retain or counts):
+        return (
+            f"{metric.name}: the {_what(metric)} of {_rounds(open_rounds)} can be forgotten when "
+            f"closed; run `hubbub close` first"
+        )
+    if not metric.retain and not counts:
+        return f"{metric.name} keeps no reports; --counts would delete its counts"
+    return f"{metric.name}: nothing is kept that could be forgotten"
+
+
+def _what(metric: "Metric") -> str:
+    return "reports" if metric.retain else "counts"
 
 
 def _rounds(numbers: Sequence[int]) -> str:

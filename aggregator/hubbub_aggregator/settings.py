@@ -45,6 +45,11 @@ def _on_loopback(address: Any) -> Any:
     return address
 
 
+def _nowhere(folder: Any) -> Any:
+    """An empty path would be the folder that this was started in."""
+    return None if folder == "" else folder
+
+
 class SettingsError(Exception):
     """A setting that is unknown or out of range; the message names it."""
 
@@ -77,9 +82,9 @@ class Settings(BaseSettings):
     """Requests that are worked on at once."""
     workers: Annotated[int, Field(ge=0, le=256)] = 0
     """Processes that open batches of sealed reports; 0: the one that counts does it."""
-    archive: Path | None = None
-    """Where a round's reports are written when it closes, of metrics that retain them; None:
-    nowhere."""
+    archive: Annotated[Path | None, BeforeValidator(_nowhere)] = None
+    """Where a round's reports are written when it closes, of metrics that retain them; None, or
+    nothing at all: nowhere."""
     take_plain: bool = False
     """Whether reports may come unsealed: for importing what was randomised elsewhere."""
     metrics_listen: Annotated[_Address, BeforeValidator(_on_loopback)] | None = None

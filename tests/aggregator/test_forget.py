@@ -183,6 +183,18 @@ def test_no_byte_is_left_in_an_sqlite_store(
 
 
 @pytest.mark.parametrize("location", ["sqlite"], indirect=True)
+def test_an_empty_archive_is_not_the_folder_one_is_in(
+    counting: Counting, location: str, tmp_path: Path
+) -> None:
+    archive = tmp_path / "archive"
+    path = path_of(archive, counting.bundle.metrics[OPEN].digest, 0)
+    ran = typed("forget", OPEN, "--store", location, "--archive", "", "--yes", cwd=archive)
+    assert ran.returncode == 0
+    assert f"{OPEN}: 40 reports in {counting.store.location}\n" in ran.stdout
+    assert path.exists()
+
+
+@pytest.mark.parametrize("location", ["sqlite"], indirect=True)
 def test_closing_overwrites_the_ids(
     counting: Counting, location: str, tmp_path: Path, reports: list[Report]
 ) -> None:

@@ -43,6 +43,18 @@ def test_each_source_goes_before_the_next(tmp_path: Path, monkeypatch: pytest.Mo
     assert settings.publish.step == 7
 
 
+def test_an_empty_archive_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the folder that the aggregator was started in; it overrides as any other does."""
+    path = config(tmp_path, 'archive = "a"\n')
+    assert load_settings({}, path).archive == Path("a")
+    assert load_settings({"archive": ""}, path).archive is None
+    assert load_settings({"archive": "."}, path).archive == Path()
+    monkeypatch.setenv("HUBBUB_ARCHIVE", "")
+    assert load_settings({}, path).archive is None
+    assert load_settings({"archive": "b"}, path).archive == Path("b")
+    assert load_settings({}, config(tmp_path, 'archive = ""\n')).archive is None
+
+
 def test_nested_names_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HUBBUB_PUBLISH__STEP", "5")
     assert load_settings({}, None).publish.step == 5

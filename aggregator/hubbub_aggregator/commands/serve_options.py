@@ -39,11 +39,11 @@ StoreLocation = Annotated[
     typer.Option("--store", help="A path or URL.  [default: sqlite:///hubbub.sqlite3]"),
 ]
 Archive = Annotated[
-    Path | None,
+    # As it was typed: as a path, nothing would be the folder that one is in.
+    str | None,
     typer.Option(
         "--archive",
         metavar="FOLDER",
-        readable=False,
         help="Where rounds of metrics that retain their reports are written when they close.  "
         "[default: nowhere]",
     ),

@@ -13,7 +13,7 @@ from hubbub.bundle import Bundle
 from hubbub_aggregator.archive.files import path_of
 from hubbub_aggregator.refusals import Refused
 from hubbub_aggregator.services.candidates import Decoder
-from hubbub_aggregator.store import ReportsForgotten
+from hubbub_aggregator.store import ReportsForgotten, Store
 from tests.aggregator.archives import OPEN, Counting, Report, contract, reports_of
 from tests.aggregator.stores import run
 from tests.bundles import Operator, make_bundle, make_metric
@@ -192,6 +192,60 @@ def test_an_empty_archive_is_not_the_folder_one_is_in(
     assert ran.returncode == 0
     assert f"{OPEN}: 40 reports in {counting.store.location}\n" in ran.stdout
     assert path.exists()
+
+
+@pytest.mark.parametrize("location", ["sqlite"], indirect=True)
+def test_what_cannot_be_deleted_in_the_archive_keeps_nothing_else(
+    counting: Counting, location: str, tmp_path: Path, reports: list[Report]
+) -> None:
+    counting.close_round(OPEN, 1)
+    digest = counting.bundle.metrics[OPEN].digest
+    first, second = (path_of(tmp_path / "archive", digest, number).parent for number in (0, 1))
+    first.rename(tmp_path / "elsewhere")
+    first.symlink_to(tmp_path / "elsewhere")
+    ran = forget(location, tmp_path, "--yes")
+    assert ran.returncode == 1
+    assert "forgotten, with" not in ran.stdout
+    assert ran.stderr == (
+        f"hubbub: {OPEN} is forgotten in the store, with 60 reports, but not all of it in the "
+        f"archive: {first}: is a link; delete what it leads to, and it; mend that, and run the "
+        f"same again\n"
+    )
+    # All else is gone, from the store's files too.
+    assert not second.exists()
+    data = b"".join(path.read_bytes() for path in tmp_path.glob("store.sqlite3*"))
+    assert sum(p in data for _, p in reports) == 0
+    first.unlink()
+    (tmp_path / "elsewhere").rename(first)
+    assert forget(location, tmp_path, "--yes").returncode == 0
+    assert not first.parent.exists()
+
+
+@pytest.mark.parametrize("location", ["sqlite"], indirect=True)
+def test_a_metrics_folder_may_be_a_link(counting: Counting, location: str, tmp_path: Path) -> None:
+    folder = path_of(tmp_path / "archive", counting.bundle.metrics[OPEN].digest, 0).parents[1]
+    folder.rename(tmp_path / "larger")
+    folder.symlink_to(tmp_path / "larger")
+    ran = forget(location, tmp_path, "--yes")
+    assert (ran.returncode, os.listdir(tmp_path / "larger")) == (0, [])
+    assert "forgotten, with 40 reports" in ran.stdout
+    assert folder.is_symlink()
+
+
+@pytest.mark.parametrize("location", ["sqlite"], indirect=True)
+def test_the_same_again_overwrites_what_a_reader_kept(
+    counting: Counting, location: str, tmp_path: Path, reports: list[Report]
+) -> None:
+    def left() -> int:
+        data = b"".join(path.read_bytes() for path in tmp_path.glob("store.sqlite3*"))
+        return sum(p in data for _, p in reports[:40])
+
+    with mock.patch.object(Store, "scrub", return_value=False):
+        for _ in range(2):
+            assert "the same command again" in forget(location, tmp_path, "--yes").stderr
+    assert left() > 0
+    assert forget(location, tmp_path, "--yes").returncode == 0
+    assert left() == 0
 
 
 @pytest.mark.parametrize("location", ["sqlite"], indirect=True)

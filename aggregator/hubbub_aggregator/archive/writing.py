@@ -107,7 +107,7 @@ def _length(path: Path) -> int | None:
         return None
     try:
         with path.open("rb") as file:
-            return parquet.read_metadata(file).num_rows
+            rows: int = parquet.read_metadata(file).num_rows
     except pa.ArrowException:
         return None
     except OSError as error:
@@ -115,6 +115,7 @@ def _length(path: Path) -> int | None:
             raise
         # Arrow's, of what it cannot read.
         return None
+    return rows
 
 
 def _set_aside(path: Path) -> None:

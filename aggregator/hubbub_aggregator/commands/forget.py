@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -15,6 +15,11 @@ from hubbub_aggregator.commands.output import remark
 if TYPE_CHECKING:
     from hubbub.contract import Metric
     from hubbub_aggregator.store import Store
+
+_LEFT: Final = (
+    "bytes of what was deleted may be left in the store's files for a while; for PostgreSQL VACUUM "
+    "sees to it, for SQLite the same command again"
+)
 
 
 def forget(
@@ -35,6 +40,7 @@ def forget(
     """
     settings = options.settings_from(config, store=store, archive=archive)
     # Imported here: no other command needs SQLAlchemy to say what it does.
+    from hubbub_aggregator.archive.errors import ArchiveError
     from hubbub_aggregator.archive.removal import remove
     from hubbub_aggregator.doctor.store_file import store_path
     from hubbub_aggregator.store import Store, StoreError
@@ -43,22 +49,33 @@ def forget(
     if path is not None and not path.exists():
         # To open one would make it.
         raise CommandError(f"there is no store {path}; give --store")
+    failure: str | None = None
     try:
         with closing(Store(settings.store, writer=secrets.randbits(63), publish_step=1)) as opened:
             known = _known(opened, metric)
             if not _agreed(opened, settings.archive, known, counts=counts, yes=yes):
+                # An earlier one may have been stopped before this, or hindered by a reader.
+                if not opened.scrub() and path is not None:
+                    remark(_LEFT)
                 return
             found = opened.forget(known.digest, counts=counts)
-            if settings.archive is not None:
-                remove(settings.archive, known.digest, found.open)
-            gone = opened.scrub()
+            try:
+                if settings.archive is not None:
+                    remove(settings.archive, known.digest, found.open)
+            except (ArchiveError, OSError) as error:
+                failure = str(error)
+            finally:
+                gone = opened.scrub()
     except StoreError as error:
         raise CommandError(str(error)) from None
-    print(f"{metric}: forgotten, with {found.reports:,} reports in the store")
+    if failure is None:
+        print(f"{metric}: forgotten, with {found.reports:,} reports in the store")
     if not gone:
-        remark(
-            "bytes of what was deleted may be left in the store's files for a while; for "
-            "PostgreSQL VACUUM sees to it, for SQLite the same command again"
+        remark(_LEFT)
+    if failure is not None:
+        raise CommandError(
+            f"{metric} is forgotten in the store, with {found.reports:,} reports, but not all of "
+            f"it in the archive: {failure}; mend that, and run the same again"
         )
 
 

@@ -191,6 +191,8 @@ def test_an_empty_archive_is_not_the_folder_one_is_in(
     ran = typed("forget", OPEN, "--store", location, "--archive", "", "--yes", cwd=archive)
     assert ran.returncode == 0
     assert f"{OPEN}: 40 reports in {counting.store.location}\n" in ran.stdout
+    # Of metrics that retain nothing, nothing is archived.
+    assert "hubbub: no archive was looked at; give --archive, if `hubbub serve` has" in ran.stderr
     assert path.exists()
 
 

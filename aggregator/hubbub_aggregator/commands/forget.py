@@ -53,6 +53,8 @@ def forget(
     try:
         with closing(Store(settings.store, writer=secrets.randbits(63), publish_step=1)) as opened:
             known = _known(opened, metric)
+            if known.retain and settings.archive is None:
+                remark("no archive was looked at; give --archive, if `hubbub serve` has one")
             if not _agreed(opened, settings.archive, known, counts=counts, yes=yes):
                 # An earlier one may have been stopped before this, or hindered by a reader.
                 if not opened.scrub() and path is not None:

@@ -603,6 +603,18 @@ class TestDamage:
         assert [place.path for place in places(folder)] == [path]
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("nothing")])
+def test_what_is_no_file_is_not_opened(
+    one: Counting, folder: Path, make: Callable[[Path], None]
+) -> None:
+    """From a pipe nothing would ever come."""
+    path = path_of(folder, one.bundle.metrics[NAME].digest, 0)
+    path.parent.mkdir(parents=True)
+    make(path)
+    with pytest.raises(ArchiveError, match=r"reports\.parquet is no file; restore it from"):
+        recounted(folder)
+
+
 class TestCommand:
     @pytest.fixture
     def full(self, one: Counting, folder: Path) -> Path:

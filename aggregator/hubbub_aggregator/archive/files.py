@@ -53,7 +53,8 @@ def places(archive: Path) -> Iterator[Place]:
     for folder in _within(archive, _DIGEST):
         for path in _within(folder, _ROUND):
             file = path / _FILE
-            if file.exists():
+            # A link that leads nowhere too: what was there is missing.
+            if os.path.lexists(file):
                 digest, number = bytes.fromhex(folder.name[7:]), int(path.name[6:])
                 found.append(Place(file, digest, number))
     yield from sorted(found, key=lambda place: (place.digest, place.round))

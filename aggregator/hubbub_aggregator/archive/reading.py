@@ -107,6 +107,9 @@ def open_round(place: Place) -> ArchivedRound:
     import pyarrow as pa
     from pyarrow import parquet
 
+    if not place.path.is_file():
+        # To open a pipe would wait for whoever writes to it.
+        raise ArchiveError(f"{place.path} is no file; restore it from a backup")
     try:
         # Opened here: a name that begins with ~ is no home, as it would be to Arrow.
         with place.path.open("rb") as opened, parquet.ParquetFile(opened) as file:

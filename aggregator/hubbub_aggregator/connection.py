@@ -17,7 +17,8 @@ DEFAULT_ADDRESS: Final = "localhost:7444"
 # The slowest answer is an estimate of 65,536 values, well below. Seconds.
 TIMEOUT: Final = 30.0
 
-_ADDRESS: Final = re.compile(r"(\[[^\]]+\]|[^:/\[\]]+):[0-9]{1,5}")
+# Surrogates stand for what is typed and is no UTF-8; gRPC would raise what Python does.
+_ADDRESS: Final = re.compile(r"(\[[^\]\ud800-\udfff]+\]|[^:/\[\]\ud800-\udfff]+):[0-9]{1,5}")
 
 # How gRPC's core words that nobody was reached, and that an answer in plaintext was no TLS.
 _OUT_OF_REACH: Final = ("failed to", "errors resolving")

@@ -147,6 +147,18 @@ def test_a_mistake_is_one_line_that_says_what_to_do(
     assert says in line
 
 
+@pytest.mark.parametrize("command", [["status"], ["health"], ["close", "x"], ["estimate", "x"]])
+@pytest.mark.parametrize("address", ["h\udcff:7444", "[\udcff]:7444"])
+def test_an_address_that_is_no_utf_8_is_a_mistake_too(command: list[str], address: str) -> None:
+    """As Python has what was typed."""
+    ran = typed(*command, "--aggregator", address)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == (
+        "hubbub: an aggregator is at host:port, for example localhost:7444 or [::1]:7444, "
+        f"not at {address!r}\n"
+    )
+
+
 def test_every_command_and_option_has_a_help_text() -> None:
     top = typed("--help")
     assert top.returncode == 0

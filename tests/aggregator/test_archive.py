@@ -667,6 +667,34 @@ class TestCommand:
             f"hubbub: round 1 of {NAME} differs: the store counted 21 reports, not 20\n"
         )
 
+    def test_damaged_files_are_all_said_and_the_others_counted(
+        self, one: Counting, full: Path, tmp_path: Path
+    ) -> None:
+        first, second = (path_of(full, one.bundle.metrics[NAME].digest, i) for i in (0, 1))
+        opened = path_of(full, one.bundle.metrics[OPEN].digest, 0)
+        # One is seen by its head, one by its rows.
+        second.write_bytes(b"")
+        rewritten(opened, lambda table, _: table.take(list(range(39, -1, -1))))
+        ran = typed("recount", full, "--format", "json", "--store", tmp_path / "store")
+        assert ran.returncode == 1
+        found = {(row["metric"], row["round"]): row for row in json.loads(ran.stdout)["rounds"]}
+        assert (len(found), found[NAME, 0]["error"], found[NAME, 0]["n"]) == (3, None, 40)
+        assert found[NAME, 0]["compared"]
+        for path, key in ((second, (NAME, 1)), (opened, (OPEN, 0))):
+            assert found[key]["error"].startswith(f"{path} is damaged (")
+            assert f"hubbub: {found[key]['error']}\n" in ran.stderr
+        assert ran.stderr.count("\n") == 2
+        # Of another metric, or of another round, nothing is said.
+        ran = typed("recount", full, NAME)
+        assert (ran.returncode, ran.stderr.count("\n")) == (1, 1)
+        assert f"{NAME}, round 0: n = 40" in ran.stdout
+        assert typed("recount", full, NAME, "--round", 0).returncode == 0
+        # What nothing says the name of may be any metric's.
+        first.unlink()
+        ran = typed("recount", full, "--format", "json", "--round", 1, "elsewhere")
+        (row,) = json.loads(ran.stdout)["rounds"]
+        assert (ran.returncode, row["metric"], row["round"]) == (1, None, 1)
+
     @pytest.mark.parametrize(
         ("arguments", "text"),
         [
@@ -674,6 +702,7 @@ class TestCommand:
             ([NAME, "--round", 2], f"holds no reports of round 2 of metric '{NAME}'; give"),
             ([NAME, "--candidates", "drinks.txt"], "leave out --candidates"),
             (["--store", "nowhere"], "there is no store"),
+            (["--aggregator", "h\udcff:7444"], "an aggregator is at host:port, for example"),
         ],
     )
     def test_one_line_says_what_is_wrong(

@@ -1,7 +1,7 @@
 """`hubbub recount`: count an archive's reports again, and see whether it comes to the same."""
 
 import secrets
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +14,7 @@ from hubbub_aggregator.commands.output import print_json, remark
 
 if TYPE_CHECKING:
     from hubbub_aggregator.archive.comparing import Comparison, Live
+    from hubbub_aggregator.archive.files import Place
     from hubbub_aggregator.archive.reading import ArchivedRound
     from hubbub_aggregator.archive.recount import Recounted
 
@@ -43,9 +44,10 @@ def recount(
 ) -> None:
     """Count archived reports again, each file checked against its contract.
 
-    With --store or --aggregator it exits 1 unless what is archived comes to what was counted live.
+    It exits 1 if one is damaged, and goes on with the others. With --store or --aggregator it exits
+    1 unless what is archived comes to what was counted live.
     """
-    from hubbub_aggregator.archive.errors import require_libraries
+    from hubbub_aggregator.archive.errors import ArchiveError, require_libraries
 
     require_libraries()
     # Imported here: no other command needs numpy to say what it does.
@@ -55,17 +57,20 @@ def recount(
     from hubbub_aggregator.store import StoreError
 
     texts = [] if candidates is None else read_candidates(candidates)
-    chosen = list(_chosen(folder, metric, round_number))
-    if texts and not any(archived.metric.domain.open for archived in chosen):
+    chosen, reports = _chosen(folder, metric, round_number)
+    if texts and chosen and not any(archived.metric.domain.open for archived in chosen):
         raise CommandError(
             f"{chosen[0].metric.name} lists its values, which are all counted already; leave out "
             f"--candidates, which are for open domains"
         )
-    reports: list[dict[str, Any]] = []
     try:
         with _compared_with(store, aggregator, keys) as lives, closing(open_reader()) as reader:
             for archived in chosen:
-                recounted = count(archived, reader, texts)
+                try:
+                    recounted = count(archived, reader, texts)
+                except (ArchiveError, OSError) as error:
+                    reports.append(_failure(archived.place, error, archived.metric.name))
+                    continue
                 reports.append(_report(recounted, [live.compare(recounted) for live in lives]))
                 if output is FormatOfOne.TABLE:
                     _print(reports[-1])
@@ -73,35 +78,60 @@ def recount(
         raise CommandError(str(error)) from None
     if output is FormatOfOne.JSON:
         print_json({"rounds": reports})
+    failed = [report for report in reports if report["error"] is not None]
+    for report in failed:
+        remark(report["error"])
     differing = [report for report in reports if report["differences"]]
     for report in differing:
         remark(
             f"round {report['round']} of {report['metric']} differs: "
             f"{'; '.join(report['differences'])}"
         )
-    if differing:
+    if failed or differing:
         raise typer.Exit(1)
 
 
-def _chosen(folder: Path, name: str | None, number: int | None) -> Iterator["ArchivedRound"]:
-    """The rounds that are asked for, each with its head checked. Raises CommandError if none."""
+def _chosen(
+    folder: Path, name: str | None, number: int | None
+) -> tuple[list["ArchivedRound"], list[dict[str, Any]]]:
+    """The rounds that are asked for, each with its head checked, and what to say of damaged ones.
+
+    Raises CommandError if there are none.
+    """
+    from hubbub_aggregator.archive.errors import ArchiveError
     from hubbub_aggregator.archive.files import places
     from hubbub_aggregator.archive.reading import open_round
 
-    found = False
+    found: list[ArchivedRound] = []
+    failed: list[tuple[Place, Exception]] = []
     for place in places(folder):
-        if number is None or place.round == number:
-            archived = open_round(place)
-            if name is None or archived.metric.name == name:
-                found = True
-                yield archived
-    if not found:
+        try:
+            found.append(open_round(place))
+        except (ArchiveError, OSError) as error:
+            failed.append((place, error))
+    # A damaged file's name is what the others of its metric say, if there are any.
+    names = {archived.place.digest: archived.metric.name for archived in found}
+    chosen = [archived for archived in found if _asked(archived.place, names, name, number)]
+    failures = [
+        _failure(place, error, names.get(place.digest))
+        for place, error in failed
+        if _asked(place, names, name, number)
+    ]
+    if not chosen and not failures:
         what = "" if number is None else f" of round {number}"
         what += "" if name is None else f" of metric {name!r}"
         raise CommandError(
             f"{folder} holds no reports{what}; give the folder of `hubbub serve --archive`, and "
             f"what is in it"
         )
+    return chosen, failures
+
+
+def _asked(
+    place: "Place", names: Mapping[bytes, str], name: str | None, number: int | None
+) -> bool:
+    """Whether a file is one of those that are asked for, or may be."""
+    return number in {None, place.round} and name in {None, names.get(place.digest, name)}
 
 
 @contextmanager
@@ -146,6 +176,21 @@ def _report(recounted: "Recounted", comparisons: Sequence["Comparison"]) -> dict
         "compared": bool(comparisons),
         "differences": differences,
         "gaps": gaps,
+        "error": None,
+    }
+
+
+def _failure(place: "Place", error: Exception, name: str | None) -> dict[str, Any]:
+    """Of a file that cannot be counted; `name` is its metric's, if that is known."""
+    text = str(error)
+    if isinstance(error, OSError):
+        text = f"{place.path}: {error.strerror or error}"
+    return {
+        "metric": name,
+        "digest": place.digest.hex(),
+        "round": place.round,
+        "differences": [],
+        "error": text,
     }
 
 

@@ -182,4 +182,5 @@ def test_reports_in_flight_at_the_end_are_answered(
         stop.set()
         sender.join()
     assert serve.lines[-1] == f"stopped; in this run: counted {counted[0]:,}"
-    assert refused in ([], [grpc.StatusCode.UNAVAILABLE])
+    # A call that comes between the two ends of a connection, gRPC cancels: nobody has looked at it.
+    assert refused in ([], [grpc.StatusCode.UNAVAILABLE], [grpc.StatusCode.CANCELLED])

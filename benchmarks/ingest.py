@@ -31,12 +31,13 @@ from hubbub.bundle import Bundle
 from hubbub.sealing import context, seal
 from hubbub.v1 import report_pb2
 from hubbub_aggregator.keys import load_opening_keys
+from hubbub_aggregator.listeners import SUBMIT
 from tests import postgres
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.flood import flood
+from tests.overload import resident
 from tests.processes import ServeProcess
 
-PATH: Final = "/hubbub.v1.ReportService/SubmitReports"
 OVERLOADED: Final = grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
 TURNS: Final = 5
 SINGLES: Final = 4_000
@@ -116,7 +117,7 @@ def measure(pid: int, address: str, ca: bytes, requests: Iterable[bytes], at_onc
     """Send requests, each of which must be answered; that some are turned away is said."""
     before, ours, began = cpu_seconds(pid), time.process_time(), time.perf_counter()
     answered = turned_away = 0
-    for answer in flood(address, PATH, requests, authority=ca, connections=2, in_flight=at_once):
+    for answer in flood(address, SUBMIT, requests, authority=ca, connections=2, in_flight=at_once):
         if answer.status == OVERLOADED:
             turned_away += 1
             continue
@@ -251,8 +252,7 @@ def show_large(operator: Operator, bundle: Bundle, ca: bytes, folder: Path) -> N
             began = time.perf_counter()
             with ServeProcess(operator, folder / "bundle", store) as serve:
                 seconds = time.perf_counter() - began
-                pages = int(Path(f"/proc/{serve.pid}/statm").read_text().split()[1])
-                memory = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+                memory = resident(serve.pid) / 1e6
             line(f"  started again: {seconds:.1f} s, {memory:,.0f} MB")
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import quantiles
 
 from hubbub.v1 import report_pb2
+from hubbub_aggregator.listeners import SUBMIT
 from tests.crowds import COUNTED, Batch
 from tests.flood import LOST, Answer, flood
 
-PATH = "/hubbub.v1.ReportService/SubmitReports"
 OVERLOADED = 8
 NEW = 10
 """One request in so many is new."""
@@ -108,7 +108,7 @@ class Load:
         began = time.perf_counter()
         for answer in flood(
             self._address,
-            PATH,
+            SUBMIT,
             self._requests(which, began + seconds),
             authority=self._authority,
             connections=self._connections,

@@ -1,16 +1,15 @@
 """The `hubbub` command, which an install of the device SDK alone has too."""
 
-import io
 import os
 import sys
+
+from hubbub.printing import for_people
 
 
 def main() -> None:
     """Run the command, or say which part of the install it needs."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show "ε" must not end a command half-way.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+        for_people(stream)
     # gRPC's core writes about a taken port, or a stranger's failed handshake, in a language of
     # its own; what matters of it we say ourselves.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")

@@ -7,13 +7,13 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from io import TextIOWrapper
 from typing import Final, TextIO
 
 from hubbub.contract import read_metric
 from hubbub.errors import HubbubError
 from hubbub.ledger import Ledger
 from hubbub.outcome import Outcome
+from hubbub.printing import for_people, for_programs
 from hubbub.rows import Status, Switch
 from hubbub.statement import ENGLISH, NEWEST, Statement, Words, statement
 from hubbub.statement.metric_section import command
@@ -37,9 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         # It was closed before the start: what is said goes nowhere, and what is done is done.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    if isinstance(sys.stdout, TextIOWrapper):
-        # Better an escaped ε than none at all.
-        sys.stdout.reconfigure(errors="backslashreplace")
+    for_people(sys.stdout)
     try:
         status: int = options.run(options)
         sys.stdout.flush()
@@ -54,12 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_UNUSABLE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
-
-
-def _for_programs() -> None:
-    """Print UTF-8 from now on, whatever a terminal here would show: programs do not guess."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -176,7 +168,7 @@ def _words(options: argparse.Namespace) -> Words:
 def _show(options: argparse.Namespace) -> int:
     words, shown = _words(options), _read(options.state_dir)
     if options.json:
-        _for_programs()
+        for_programs(sys.stdout)
         print(shown.json())
     else:
         print(shown.text(words, newest=None if options.all else NEWEST))
@@ -231,7 +223,7 @@ def _to_delete(ledger: Ledger) -> dict[str, int]:
 
 
 def _print_words(_: argparse.Namespace) -> int:
-    _for_programs()
+    for_programs(sys.stdout)
     print(json.dumps(dict(ENGLISH), ensure_ascii=False, indent=2))
     return 0
 

@@ -12,10 +12,11 @@ import pytest
 
 from hubbub.bundle import Bundle
 from hubbub.v1 import report_pb2
+from hubbub_aggregator.listeners import SUBMIT
 from tests import strace
 from tests.bundles import Operator, make_bundle, make_metric, make_request
 from tests.flood import flood
-from tests.overload import OVERLOADED, PATH
+from tests.overload import OVERLOADED
 from tests.processes import ServeProcess
 
 COUNTED = report_pb2.REPORT_STATUS_COUNTED
@@ -83,7 +84,7 @@ def assert_durable_before_acknowledged(
         left = sent
         while left:
             messages = [one.request for one in left]
-            answers = list(flood(serve.public, PATH, messages, in_flight=in_flight))
+            answers = list(flood(serve.public, SUBMIT, messages, in_flight=in_flight))
             assert {answer.status for answer in answers} <= {0, OVERLOADED}
             rounds.append({answer.stream: left[answer.number] for answer in answers})
             # Traced, it is slow, and may find that there are too many.

@@ -17,9 +17,9 @@ from hubbub.v1 import report_pb2, report_pb2_grpc
 from hubbub_aggregator import arrivals
 from hubbub_aggregator.backlog import SHORTEST_PUSHBACK, Backlog
 from hubbub_aggregator.door import Door, Line
+from hubbub_aggregator.listeners import SUBMIT
 from tests.devices import soon
 from tests.flood import Stalls
-from tests.overload import PATH
 
 TIMEOUT = 30
 LARGEST = 10_000
@@ -157,7 +157,10 @@ def test_what_is_too_large_is_refused_for_good(served: Served) -> None:
 @pytest.mark.parametrize("served", [True], indirect=True)
 def test_calls_that_stall_are_given_up(served: Served) -> None:
     """So are those that end without a message."""
-    with Stalls(served.address, PATH, None) as stalls, Stalls(served.address, PATH, None) as ends:
+    with (
+        Stalls(served.address, SUBMIT, None) as stalls,
+        Stalls(served.address, SUBMIT, None) as ends,
+    ):
         stalls.begin(10, b"\0\0\0\1\0")
         ends.begin(10, b"", end=True)
         assert soon(lambda: served.door.receiver.under_way == 20)

@@ -24,6 +24,7 @@ from hubbub.bundle import Bundle
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc
 from hubbub_aggregator.keys import load_signing_key
 from tests.bundles import Operator, make_bundle, make_metric
+from tests.overload import resident
 from tests.processes import ServeProcess
 from tests.quick_sealing import QuickSealer
 
@@ -55,9 +56,10 @@ class Sample(NamedTuple):
 
 def sample(pid: int) -> Sample:
     process = Path(f"/proc/{pid}")
-    resident = int((process / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return Sample(
-        resident, len(list((process / "fd").iterdir())), len(list((process / "task").iterdir()))
+        resident(pid),
+        len(list((process / "fd").iterdir())),
+        len(list((process / "task").iterdir())),
     )
 
 

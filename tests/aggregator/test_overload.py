@@ -15,11 +15,12 @@ import pytest
 from hubbub.bundle import Bundle
 from hubbub.v1 import report_pb2, report_pb2_grpc
 from hubbub_aggregator import arrivals
+from hubbub_aggregator.listeners import SUBMIT
 from tests.bundles import Operator, make_bundle, make_metric, make_request
 from tests.crowds import BUCKETS, Batch, assert_each_once, bundle_of, crafted
 from tests.devices import soon
 from tests.flood import Stalls
-from tests.overload import PATH, Load, Offered
+from tests.overload import Load, Offered
 from tests.processes import ServeProcess
 
 TIMEOUT = 30
@@ -175,7 +176,7 @@ class TestCallsThatStall:
         authority = (serve.operator.folder / "ca.crt").read_bytes()
         with contextlib.ExitStack() as stack:
             for begun in (b"", b"\0\0", b"\0\0\0\1\0" + bytes(100)):
-                stalls = stack.enter_context(Stalls(serve.public, PATH, authority))
+                stalls = stack.enter_context(Stalls(serve.public, SUBMIT, authority))
                 # Each alone are more than there are threads.
                 stalls.begin(90, begun)
             # Half of the time after which they are given up.
@@ -186,8 +187,8 @@ class TestCallsThatStall:
         """So are those that end without a message."""
         authority = (serve.operator.folder / "ca.crt").read_bytes()
         with (
-            Stalls(serve.public, PATH, authority) as stalls,
-            Stalls(serve.public, PATH, authority) as ends,
+            Stalls(serve.public, SUBMIT, authority) as stalls,
+            Stalls(serve.public, SUBMIT, authority) as ends,
         ):
             stalls.begin(10, b"\0\0\0\1\0")
             ends.begin(80, b"", end=True)
@@ -200,7 +201,9 @@ class TestCallsThatStall:
     ) -> None:
         authority = (serve.operator.folder / "ca.crt").read_bytes()
         with contextlib.ExitStack() as stack:
-            several = [stack.enter_context(Stalls(serve.public, PATH, authority)) for _ in range(7)]
+            several = [
+                stack.enter_context(Stalls(serve.public, SUBMIT, authority)) for _ in range(7)
+            ]
             for stalls in several:
                 stalls.begin(90, b"\0\0")
                 # When this is answered, those before it have been looked at.
@@ -209,7 +212,7 @@ class TestCallsThatStall:
 
     def test_do_not_hold_up_the_end(self, serve: ServeProcess) -> None:
         authority = (serve.operator.folder / "ca.crt").read_bytes()
-        with Stalls(serve.public, PATH, authority) as stalls:
+        with Stalls(serve.public, SUBMIT, authority) as stalls:
             stalls.begin(50, b"\0\0\0\1\0")
             began = time.monotonic()
             serve.send(signal.SIGTERM)

@@ -1,7 +1,6 @@
 """The client: what it refuses at the start, and that after it nothing raises."""
 
 import logging
-import os
 import random
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from hubbub.schedule import Once
 from hubbub.transport import GrpcTransport
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.devices import HASTY, Clock, Device, Receiver, entries, soon, spent, unreachable
+from tests.systems import needs_fork
 
 VALUES = ("excellent", "good", "fair", "poor")
 NAME = "health.self_rated"
@@ -674,7 +674,7 @@ client.close()
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@needs_fork
 def test_parent_and_children_share_one_account(operator: Operator, tmp_path: Path) -> None:
     """Forked while another thread is recording: nobody hangs, and the budget is one."""
     file = tmp_path / "metrics.hubbub"

@@ -15,8 +15,9 @@ from hubbub.exact import CHARGE_UNIT
 from tests.bundles import Operator, make_metric
 from tests.devices import Clock, Device, Opener, Receiver, Submission, entries, spent
 from tests.killable import NAMES, ROUNDS
+from tests.systems import needs_fork
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+pytestmark = needs_fork
 
 Question = tuple[bytes, int]
 """A metric's digest and a round."""

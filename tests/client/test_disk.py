@@ -40,6 +40,13 @@ from tests.devices import Clock, Device, entries, unreachable
 clock = Clock(0)
 def mount(*options):
     subprocess.run(["mount", *options], check=True)
+def fill():
+    with open("state/ballast", "ab", buffering=0) as ballast:
+        try:
+            while ballast.write(bytes(512)):
+                pass
+        except OSError:
+            pass
 def device():
     return Device(Path({str(bundle_file)!r}), Path("state"), operator_key={key!r}, clock=clock)
 {script}
@@ -132,13 +139,6 @@ def test_a_full_disk(operator: Operator, tmp_path: Path, bundle_file: Path) -> N
     script = """
 os.mkdir("state")
 mount("-t", "tmpfs", "-o", "size=512k", "tmpfs", "state")
-def fill():
-    with open("state/ballast", "ab", buffering=0) as ballast:
-        try:
-            while ballast.write(bytes(512)):
-                pass
-        except OSError:
-            pass
 client = device()
 receiver = client._transport
 receiver.answers.clear()
@@ -196,12 +196,7 @@ client = device()
 receiver = client._transport
 receiver.answers.clear()
 print(client.metric("health.self_rated").record("good").name)
-with open("state/ballast", "ab", buffering=0) as ballast:
-    try:
-        while ballast.write(bytes(512)):
-            pass
-    except OSError:
-        pass
+fill()
 failures = []
 honest = Ledger.require_writable
 def look(ledger):

@@ -11,8 +11,9 @@ from hubbub.ledger import Ledger
 from tests import lives
 from tests.bundles import Operator, make_metric
 from tests.forking import CHILD, LATE, NAMES
+from tests.systems import needs_fork
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+pytestmark = needs_fork
 
 
 def fork_under_load(operator: Operator, folder: Path, *, forks: int, threads: int) -> None:

@@ -20,6 +20,7 @@ from tests import namespaces
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.devices import Clock, Device, entries, unreachable
 from tests.guests import Collection
+from tests.systems import needs_fork, needs_proc
 
 NAME = "health.self_rated"
 ROOT = Path(__file__).parents[2]
@@ -168,14 +169,14 @@ def fork_while_sending(
     assert set(children) <= {entry.metric for entry in entries(collection.state)}
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@needs_fork
 def test_forks_while_sending(operator: Operator, tmp_path: Path) -> None:
     fork_while_sending(operator, tmp_path, forks=20, threads=4, turns=5)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1_200)
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@needs_fork
 def test_guests_fork_three_hundred_times_while_sending(operator: Operator, tmp_path: Path) -> None:
     fork_while_sending(operator, tmp_path, forks=300, threads=32, turns=1)
 
@@ -228,7 +229,7 @@ else:
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@needs_fork
 def test_a_child_sends_what_its_parent_left(operator: Operator, tmp_path: Path) -> None:
     """Even if it can store nothing more: a worker of a prefork server."""
     collection = Collection(operator, tmp_path, ["m", "n"])
@@ -258,7 +259,7 @@ with Client(file, operator_key=key, state_dir=state, budgets={"health": "8"}) as
 """
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="no /proc here")
+@needs_proc
 def test_no_connection_is_kept_where_nothing_is_due(operator: Operator, tmp_path: Path) -> None:
     collection = Collection(operator, tmp_path, ["m"])
     with collection.served():
@@ -322,7 +323,7 @@ print(os.waitpid(child, 0)[1])
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@needs_fork
 def test_a_fork_while_a_report_is_lost_on_its_way(operator: Operator, tmp_path: Path) -> None:
     """The call is given up first, for gRPC complains, aborts or hangs if it is forked in one."""
     printed = lose(operator, tmp_path, FORK, "on the network")

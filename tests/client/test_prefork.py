@@ -19,8 +19,9 @@ from hubbub.rows import Status
 from tests.bundles import Operator, make_metric
 from tests.devices import PATIENCE, entries, soon
 from tests.guests import Collection
+from tests.systems import needs_fork
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+pytestmark = needs_fork
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "sdk.md"
 

@@ -1,12 +1,12 @@
 """What commands print: JSON and CSV for scripts, and the lines that several have for people."""
 
 import csv
-import io
 import json
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from hubbub.printing import for_programs
 from hubbub.v1 import estimate_pb2
 from hubbub_aggregator.records import provenance, state_name
 
@@ -22,22 +22,16 @@ def remark(text: str) -> None:
 
 
 def print_json(report: Mapping[str, Any]) -> None:
-    _for_programs()
+    for_programs(sys.stdout)
     print(json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def print_csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Rows under a header; what is None is left empty."""
-    _for_programs()
+    for_programs(sys.stdout)
     writer = csv.DictWriter(sys.stdout, list(columns))
     writer.writeheader()
     writer.writerows(rows)
-
-
-def _for_programs() -> None:
-    """Print UTF-8 from now on, whatever a terminal here would show: programs do not guess."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
 
 
 def whose(target: str, level: float, among: Mapping[str, str] = AMONG) -> str:

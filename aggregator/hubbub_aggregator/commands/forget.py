@@ -1,6 +1,5 @@
 """`hubbub forget`: delete what was kept of a metric, in its store and in its archive."""
 
-import secrets
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands import serve_options as options
 from hubbub_aggregator.commands.output import remark
+from hubbub_aggregator.commands.store import open_store
 
 if TYPE_CHECKING:
     from hubbub.contract import Metric
@@ -43,21 +43,17 @@ def forget(
     from hubbub_aggregator.archive.errors import ArchiveError
     from hubbub_aggregator.archive.removal import remove
     from hubbub_aggregator.doctor.store_file import store_path
-    from hubbub_aggregator.store import Store, StoreError
+    from hubbub_aggregator.store import StoreError
 
-    path = store_path(settings.store)
-    if path is not None and not path.exists():
-        # To open one would make it.
-        raise CommandError(f"there is no store {path}; give --store")
     failure: str | None = None
     try:
-        with closing(Store(settings.store, writer=secrets.randbits(63), publish_step=1)) as opened:
+        with closing(open_store(settings.store)) as opened:
             known = _known(opened, metric)
             if known.retain and settings.archive is None:
                 remark("no archive was looked at; give --archive, if `hubbub serve` has one")
             if not _agreed(opened, settings.archive, known, counts=counts, yes=yes):
                 # An earlier one may have been stopped before this, or hindered by a reader.
-                if not opened.scrub() and path is not None:
+                if not opened.scrub() and store_path(settings.store) is not None:
                     remark(_LEFT)
                 return
             found = opened.forget(known.digest, counts=counts)

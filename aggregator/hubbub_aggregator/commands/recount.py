@@ -1,6 +1,5 @@
 """`hubbub recount`: count an archive's reports again, and see whether it comes to the same."""
 
-import secrets
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands.options import MAX_ROUND, FormatOfOne, FormatOfOneOption, KeysOption
 from hubbub_aggregator.commands.output import print_json, remark
+from hubbub_aggregator.commands.store import open_store
 
 if TYPE_CHECKING:
     from hubbub_aggregator.archive.comparing import Comparison, Live
@@ -140,19 +140,12 @@ def _compared_with(
 ) -> Generator[list["Live"]]:
     """What the counts are held against; raises CommandError or StoreError."""
     from hubbub_aggregator.archive.comparing import InStore, Published
-    from hubbub_aggregator.doctor.store_file import store_path
     from hubbub_aggregator.reader import connect
-    from hubbub_aggregator.store import Store
 
     lives: list[Live] = []
     with ExitStack() as stack:
         if store is not None:
-            path = store_path(store)
-            if path is not None and not path.exists():
-                # To open one would make it.
-                raise CommandError(f"there is no store {path}; give --store")
-            opened = Store(store, writer=secrets.randbits(63), publish_step=1)
-            lives.append(InStore(stack.enter_context(closing(opened))))
+            lives.append(InStore(stack.enter_context(closing(open_store(store)))))
         if aggregator is not None:
             lives.append(Published(stack.enter_context(connect(aggregator, keys))))
         yield lives

@@ -334,6 +334,14 @@ class TestClosing:
         with pytest.raises(ArchiveError, match="cannot be written by this user"):
             writing.Archive(tmp_path)
 
+    def test_only_the_folder_itself_is_made(self, tmp_path: Path) -> None:
+        """What should lead to it may be mistyped, or on a disk that is away."""
+        away = tmp_path / "away"
+        with pytest.raises(ArchiveError, match=f"there is no folder {away}; mount its disk"):
+            writing.Archive(away / "archive")
+        assert os.listdir(tmp_path) == []
+        assert writing.Archive(away).folder.is_dir()
+
     def test_killed_when_the_file_is_there_it_is_made_again(
         self, bundle: Bundle, location: str, folder: Path, reports: list[Report]
     ) -> None:

@@ -39,11 +39,19 @@ class Archive:
     """A folder that rounds are written to when they close."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises ArchiveError if it cannot be written, or is not there and cannot be made."""
+        """Make it, if its parent is there. Raises ArchiveError if it cannot be made or written."""
         self.folder: Final = folder.absolute()
         require_name(folder)
         try:
-            _make(self.folder)
+            if not self.folder.is_dir():
+                self.folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
+                sync_folder(self.folder.parent)
+        except FileNotFoundError:
+            # Not made on the way: more often the path is mistyped, or its disk is away.
+            raise ArchiveError(
+                f"the archive {folder} cannot be made, for there is no folder "
+                f"{self.folder.parent}; mount its disk, mkdir it, or give --archive the right path"
+            ) from None
         except OSError as error:
             raise ArchiveError(
                 f"the archive {folder} cannot be made ({error.strerror}); give --archive a folder "
@@ -130,14 +138,6 @@ def _set_aside(path: Path) -> None:
         path,
         aside,
     )
-
-
-def _make(folder: Path) -> None:
-    """Make a folder, and each that leads to it, durable and for this user alone."""
-    if not folder.is_dir():
-        _make(folder.parent)
-        folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
-        sync_folder(folder.parent)
 
 
 def _write(

@@ -52,6 +52,7 @@ class StatusCollector(Collector):
             self._observations.commits.timings(),
         )
         yield from _store(status)
+        yield from _archive(status)
         yield from _snapshots(status)
 
 
@@ -130,6 +131,20 @@ def _store(status: estimate_pb2.GetStatusResponse) -> Iterable[Family]:
         rounds.add_metric(["open"], status.rounds_open)
         rounds.add_metric(["closed"], status.rounds_closed)
         yield rounds
+
+
+def _archive(status: estimate_pb2.GetStatusResponse) -> Iterable[Family]:
+    archive = status.archive
+    yield GaugeMetricFamily(
+        "hubbub_archive_failing",
+        "1 while a round is to be closed and cannot be archived.",
+        archive.HasField("failing_since"),
+    )
+    yield GaugeMetricFamily(
+        "hubbub_archive_rounds_overdue",
+        "Rounds whose time is over, and that stay open since they cannot be archived.",
+        archive.rounds_overdue,
+    )
 
 
 def _snapshots(status: estimate_pb2.GetStatusResponse) -> Iterable[Family]:

@@ -14,9 +14,8 @@ from grpc_reflection.v1alpha import reflection
 
 from hubbub.bundle import Bundle
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc
-from hubbub_aggregator.archive.errors import ArchiveError
 from hubbub_aggregator.archive.writing import Archive
-from hubbub_aggregator.catalogue import Catalogue, RoundState
+from hubbub_aggregator.catalogue import Catalogue
 from hubbub_aggregator.closing import Closer
 from hubbub_aggregator.committer import Committer
 from hubbub_aggregator.counters import Counters
@@ -68,10 +67,9 @@ class Aggregator:
         self.observations: Final = Observations(clock)
         self._certificate = certificate
         self._catalogue = Catalogue(bundle, store.metrics())
-        self._store = store
         self._clock = clock
         self._announcements = Announcements()
-        self._closer = Closer(store, archive, self._announcements)
+        self._closer = Closer(self._catalogue, store, archive, self._announcements)
         self._committer = Committer(store, self._announcements, clock, self.observations)
         self._opening = Opening(self._committer.commit, self.observations.opening, pool)
         intake = Intake(
@@ -91,6 +89,7 @@ class Aggregator:
             self.counters,
             self.observations,
             self._health,
+            closer=self._closer,
             bytes_in_hand=lambda: intake.bytes_in_hand,
             clock=clock,
         )
@@ -164,29 +163,15 @@ class Aggregator:
                             "cannot %s now: %s",
                             duty,
                             error,
-                            exc_info=not isinstance(error, StoreError | ArchiveError),
+                            exc_info=not isinstance(error, StoreError),
                         )
                     failing.add(duty)
                 else:
                     failing.discard(duty)
 
     def close_due_rounds(self) -> None:
-        """Close, and so publish, every round whose time is over. Raises StoreError.
-
-        Raises ArchiveError when the others are closed, if one could not be archived.
-        """
-        now = self._clock()
-        failed: ArchiveError | None = None
-        for digest, number in self._store.open_rounds():
-            # A process that shares the store, and started later, may know more metrics.
-            metric = self._catalogue.by_digest.get(digest)
-            if metric is not None and metric.state(number, now) is RoundState.CLOSED:
-                try:
-                    self._closer.close_due(metric, number, now)
-                except ArchiveError as error:
-                    failed = failed or error
-        if failed is not None:
-            raise failed
+        """Close, and so publish, every round whose time is over. Raises StoreError."""
+        self._closer.close_due(self._clock())
 
 
 def _names(module: Any) -> list[str]:

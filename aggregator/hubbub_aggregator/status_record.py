@@ -36,6 +36,7 @@ def status_record(status: estimate_pb2.GetStatusResponse) -> dict[str, Any]:
             "last_commit": _instant(store, "last_commit"),
             "unreadable": store.unreadable or None,
         },
+        "archive": _archive(status),
         "bundle": {
             "revision": status.bundle.revision,
             "metrics": [
@@ -57,6 +58,19 @@ def status_record(status: estimate_pb2.GetStatusResponse) -> dict[str, Any]:
             }
             for snapshot in status.snapshots
         ],
+    }
+
+
+def _archive(status: estimate_pb2.GetStatusResponse) -> dict[str, Any] | None:
+    """None from an aggregator of a version that did not tell."""
+    if not status.HasField("archive"):
+        return None
+    archive = status.archive
+    return {
+        "folder": archive.folder or None,
+        "failing_since": _instant(archive, "failing_since"),
+        "reason": archive.reason or None,
+        "rounds_overdue": archive.rounds_overdue,
     }
 
 

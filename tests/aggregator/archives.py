@@ -76,7 +76,7 @@ class Counting:
             self.store, announcements, lambda: NOW, Observations(lambda: NOW)
         )
         archive = None if folder is None else Archive(folder)
-        self.closer = Closer(self.store, archive, announcements)
+        self.closer = Closer(self.catalogue, self.store, archive, announcements)
 
     def count(
         self, name: str, commits: Sequence[Sequence[Report]], number: int = 0

@@ -20,6 +20,7 @@ from pyarrow import parquet
 
 from hubbub.bundle import Bundle
 from hubbub.contract import Metric
+from hubbub_aggregator import unarchived
 from hubbub_aggregator.archive import ArchiveError, reading, sorting, writing
 from hubbub_aggregator.archive.comparing import Comparison, InStore
 from hubbub_aggregator.archive.files import path_of, places
@@ -306,12 +307,64 @@ class TestClosing:
         # Those whose time is over are not tried again at once; whoever asks for it is obeyed.
         # That others are closed, of which nothing is kept, changes nothing.
         counting.close_round("counted")
-        with pytest.raises(ArchiveError, match="stays open"):
-            counting.closer.close_due(metric, 0, NOW)
+        counting.closer.close_due(NOW + 1)
+        assert counting.store.open_rounds() == [(metric.digest, 0)]
+        assert counting.closer.archive_failing == (NOW, "No space left on device", 1)
         counting.count(NAME, [reports[30:]])
         assert counting.close_round(NAME) == 50
+        assert counting.closer.archive_failing is None
         (found,) = recounted(folder)
         assert InStore(counting.store).compare(found) == SAME
+
+    def test_a_round_that_cannot_be_archived_keeps_no_other_from_it(
+        self,
+        one: Counting,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        """There are files of the first two already, with more reports than the store has."""
+        metric = one.bundle.metrics[NAME]
+        for number in (0, 1):
+            one.count(NAME, [reports_of(metric, 20)], number=number)
+        with closing(Counting(one.bundle, f"{folder}.older", folder)) as older:
+            for number in (0, 1):
+                older.count(NAME, [reports_of(metric, 30)], number=number)
+                older.close_round(NAME, number)
+        one.closer.close_due(NOW)
+        reason = "a file that is there has more reports than the store"
+        assert one.closer.archive_failing == (NOW, reason, 2)
+        one.count(NAME, [reports_of(metric, 20)], number=2)
+        # As if every minute's rest were over.
+        monkeypatch.setattr(unarchived, "_REST", 0.0)
+        one.closer._unarchived._rest = None
+        for _ in range(2):
+            one.closer.close_due(NOW + 60)
+            assert one.store.open_rounds() == [(metric.digest, 0), (metric.digest, 1)]
+        assert one.closer.archive_failing == (NOW, reason, 2)
+        # Each says once which file it is.
+        logged = [record.getMessage() for record in caplog.records]
+        for number in (0, 1):
+            path = path_of(folder, metric.digest, number)
+            assert sum(str(path) in message for message in logged) == 1
+            path.unlink()
+        one.closer.close_due(NOW + 120)
+        assert (one.store.open_rounds(), one.closer.archive_failing) == ([], None)
+
+    def test_a_round_that_another_aggregator_archives_is_overdue_no_longer(
+        self, bundle: Bundle, location: str, folder: Path, reports: list[Report]
+    ) -> None:
+        with (
+            closing(Counting(bundle, location, folder, writer=1)) as one,
+            closing(Counting(bundle, location, folder.with_name("other"), writer=2)) as other,
+        ):
+            one.count(NAME, [reports])
+            folder.rename(folder.with_name("away"))
+            one.closer.close_due(NOW)
+            assert one.closer.archive_failing == (NOW, "No such file or directory", 1)
+            other.closer.close_due(NOW)
+            one.closer.close_due(NOW)
+            assert one.closer.archive_failing is None
 
     def test_an_archive_that_is_away_leaves_the_round_open(
         self, one: Counting, folder: Path, reports: list[Report]

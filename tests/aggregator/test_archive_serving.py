@@ -1,11 +1,15 @@
 """`hubbub serve --archive`: through a full disk, a kill in the middle, and a shared store."""
 
+import http.client
+import json
+import re
 import resource
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -61,6 +65,44 @@ def close_round(serve: ServeProcess) -> estimate_pb2.CloseRoundResponse:
         return stub.CloseRound(estimate_pb2.CloseRoundRequest(metric=KEPT), timeout=PATIENCE)
 
 
+def status(serve: ServeProcess) -> dict[str, Any]:
+    """What `hubbub status` says of the archive."""
+    ran = typed("status", "--aggregator", serve.private, "--format", "json")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    found: dict[str, Any] = json.loads(ran.stdout)["archive"]
+    return found
+
+
+def scraped(serve: ServeProcess) -> dict[str, str]:
+    """The metrics of the archive."""
+    connection = http.client.HTTPConnection(serve.address("metrics"), timeout=PATIENCE)
+    with closing(connection):
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    return dict(re.findall("^hubbub_archive_([a-z_]+) ([0-9.]+)$", text, re.MULTILINE))
+
+
+def looked_at(serve: ServeProcess, store: Path, *flags: object) -> list[str]:
+    """What `hubbub doctor` says of the archive and of the aggregator that runs."""
+    ran = typed(
+        *("doctor", "--keys", serve.operator.folder, "--store", store, "--format", "json"),
+        *("--listen", serve.public, "--private-listen", serve.private, *flags),
+    )
+    assert ran.stderr == ""
+    return [
+        f"{row['level']}: {row['text']}"
+        for row in json.loads(ran.stdout)["findings"]
+        if row["subject"] in {"archive", "archive disk", "aggregator"}
+    ]
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def recounted(serve: ServeProcess, folder: Path, store: Path) -> str:
     """What a recount says, held against the store and against the running aggregator."""
     ran = typed("recount", folder, "--store", store, "--aggregator", serve.private)
@@ -74,13 +116,21 @@ def test_a_file_that_may_not_grow_leaves_the_round_open(
     assert f"archive  {folder}" in serve.lines
     unlimited = resource.prlimit(serve.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(serve.pid, resource.RLIMIT_FSIZE, (20_000, unlimited[1]))
-    with pytest.raises(grpc.RpcError, match="cannot be archived now, and stays open") as raised:
+    assert status(serve)["failing_since"] is None
+    with pytest.raises(grpc.RpcError, match=r"stays open \(File too large\)") as raised:
         close_round(serve)
     assert raised.value.code() is grpc.StatusCode.UNAVAILABLE
+    failing = status(serve)
+    assert failing.pop("failing_since") is not None
+    # It was to be closed because somebody asked for it; its time is not over.
+    assert failing == {"folder": str(folder), "reason": "File too large", "rounds_overdue": 0}
+    text = typed("status", "--aggregator", serve.private).stdout
+    assert "When that is mended, close the round again." in text
     assert list(folder.rglob("*.parquet*")) == []
     resource.prlimit(serve.pid, resource.RLIMIT_FSIZE, unlimited)
     answer(serve, bundle, KEPT, [0] * 10)
     assert close_round(serve).n == N + 10
+    assert status(serve)["failing_since"] is None
     found = recounted(serve, folder, folder.with_name("store"))
     assert "n = 2,010" in found
     assert "the same as counted live, bit for bit" in found
@@ -128,10 +178,7 @@ def test_rounds_whose_time_is_over_are_archived(
         counting.count(OPEN, [reports_of(bundle.metrics[OPEN], 30)], number=1)
     path = path_of(folder, bundle.metrics[OPEN].digest, 1)
     with serving(operator, file, folder) as serve:
-        end = time.monotonic() + PATIENCE
-        while not path.exists():
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(path.exists)
         drinks = file.with_name("drinks.txt")
         drinks.write_text("tea\ncoffee\n")
         ran = typed(
@@ -144,6 +191,54 @@ def test_rounds_whose_time_is_over_are_archived(
         ran = typed("recount", folder, "--aggregator", serve.private)
         assert (ran.returncode, ran.stderr) == (0, "")
         assert "nothing else was compared: for more, name candidates" in ran.stdout
+
+
+def test_rounds_that_wait_for_the_archive_are_told_until_it_is_mended(
+    operator: Operator, bundle: Bundle, file: Path, folder: Path
+) -> None:
+    """Those of 1970; something else is where the metric's folder should be."""
+    store, metric = file.with_name("store"), bundle.metrics[OPEN]
+    with closing(Counting(bundle, str(store), None)) as counting:
+        for number in (0, 1):
+            counting.count(OPEN, [reports_of(metric, 30)], number=number)
+    obstacle = path_of(folder, metric.digest, 0).parent.parent
+    folder.mkdir()
+    obstacle.touch()
+    flags = ["--archive", str(folder), "--metrics-listen", "0"]
+    with ServeProcess(operator, file, store, flags=flags) as serve:
+        until(lambda: scraped(serve)["rounds_overdue"] == "2.0")
+        assert scraped(serve)["failing"] == "1.0"
+        failing = status(serve)
+        assert (failing["reason"], failing["rounds_overdue"]) == ("File exists", 2)
+        text = typed("status", "--aggregator", serve.private).stdout
+        since = failing["failing_since"]
+        assert text.startswith(f"ROUNDS CANNOT BE ARCHIVED since {since}: File exists. See to")
+        assert "2 rounds wait to be closed, and are tried again every minute.\n" in text
+        found = looked_at(serve, store, "--archive", folder)
+        assert found[0] == f"ok: {folder} can be written"
+        assert found[-1].startswith(f"problem: rounds stay open since {since}")
+        obstacle.unlink()
+        # Whoever asks is obeyed at once, and then the rest need not wait for their minute.
+        assert typed("close", OPEN, "--round", 1, "--aggregator", serve.private).returncode == 0
+        until(lambda: scraped(serve) == {"failing": "0.0", "rounds_overdue": "0.0"})
+        assert [place.round for place in places(folder)] == [0, 1]
+        assert status(serve) == {
+            "folder": str(folder),
+            "failing_since": None,
+            "reason": None,
+            "rounds_overdue": 0,
+        }
+        text = typed("status", "--aggregator", serve.private).stdout
+        assert text.startswith("state ")
+        assert re.search(f"^archive +{re.escape(str(folder))}$", text, re.MULTILINE)
+        found = looked_at(serve, store, "--archive", folder)
+        assert all(line.startswith("ok: ") for line in found), found
+        # It is told, too, where another folder was looked at than the one that is used.
+        assert "which was not looked at; give" in looked_at(serve, store)[-1]
+        elsewhere = looked_at(serve, store, "--archive", file.with_name("other"))[-1]
+        assert elsewhere.startswith(f"warning: it archives rounds in {folder}, and not in ")
+        assert serve.terminate() == 0
+    assert any("is archived now" in line for line in serve.lines)
 
 
 def test_what_cannot_be_archived_is_found_at_the_start(

@@ -17,7 +17,7 @@ import pytest
 
 from hubbub.bundle import Bundle
 from hubbub.v1 import report_pb2_grpc
-from hubbub_aggregator.doctor import keys_folder, machine, store_file
+from hubbub_aggregator.doctor import disk, keys_folder, machine
 from hubbub_aggregator.doctor.findings import Finding, Level
 from hubbub_aggregator.doctor.machine import look_at_clock, look_at_limits
 from hubbub_aggregator.keys import add_certificates, add_sealing_key
@@ -289,8 +289,10 @@ class TestStores:
 
     def test_little_room(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         place.adopt()
-        monkeypatch.setattr(store_file, "_LEAST_FREE", 1 << 60)
-        assert "make room" in place.trouble()["disk"]
+        monkeypatch.setattr(disk, "_LEAST_FREE", 1 << 60)
+        found = place.trouble("--archive", place.folder)
+        assert "make room, until then reports are refused" in found["disk"]
+        assert "make room, until then rounds whose" in found["archive disk"]
 
     @pytest.mark.parametrize("listening", [True, False])
     def test_a_server_is_reached_and_its_password_not_told(
@@ -341,7 +343,13 @@ class TestPorts:
         assert "is no address of this machine" in found["public port"]
 
     @pytest.mark.parametrize(
-        ("made", "said"), [("folder", "can be written"), ("file", "is no folder"), ("", "be made")]
+        ("made", "said"),
+        [
+            ("folder", "can be written"),
+            ("file", "is no folder"),
+            ("", "be made"),
+            ("nothing above", "; mount its disk, mkdir it, or give"),
+        ],
     )
     def test_the_archive(self, place: Place, tmp_path: Path, made: str, said: str) -> None:
         folder = tmp_path / "archive"
@@ -349,6 +357,8 @@ class TestPorts:
             folder.mkdir()
         elif made == "file":
             folder.touch()
+        elif made:
+            folder = folder / "archive"
         found = {row["subject"]: row["text"] for row in place.found("--archive", folder)}
         assert said in found["archive"]
 
@@ -384,6 +394,11 @@ class TestARunningAggregator:
     def test_has_another_store(self, place: Place, serve: ServeProcess) -> None:
         found = place.trouble("--store", place.folder / "another")
         assert "give the same --store to both" in found["aggregator"]
+
+    def test_archives_nothing(self, place: Place, serve: ServeProcess) -> None:
+        found = place.trouble("--archive", place.folder)
+        assert found["aggregator"].startswith("problem: it archives nothing, and a round")
+        assert f"restart it with --archive {place.folder}" in found["aggregator"]
 
     def test_has_lost_its_store(self, place: Place, serve: ServeProcess) -> None:
         place.store.rename(place.folder / "elsewhere")

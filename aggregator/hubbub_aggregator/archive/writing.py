@@ -16,7 +16,7 @@ import numpy as np
 
 from hubbub.contract import Metric
 from hubbub.limits import REPORT_ID_BYTES
-from hubbub_aggregator.archive.errors import ArchiveError
+from hubbub_aggregator.archive.errors import ArchiveError, NotArchived
 from hubbub_aggregator.archive.files import path_of, require_name
 from hubbub_aggregator.archive.sorting import Rows, sorted_parts
 from hubbub_aggregator.store import KeptReports
@@ -68,7 +68,7 @@ class Archive:
 
         One that an earlier attempt left is replaced, unless it has more reports: then it is of
         another store, such as the one that this was restored after. One that cannot be read may
-        have more, too: it is kept under another name. Raises ArchiveError, and what `reports` do.
+        have more, too: it is kept under another name. Raises NotArchived, and what `reports` do.
         """
         path = path_of(self.folder, metric.digest, number)
         try:
@@ -80,10 +80,11 @@ class Archive:
             if found is None:
                 _set_aside(path)
             elif found > reports.n:
-                raise ArchiveError(
+                raise NotArchived(
                     f"{path} has {found:,} reports, and this store {reports.n:,} of that round, "
                     f"which stays open; see which is right, and move the file away to have it "
-                    f"closed"
+                    f"closed",
+                    reason="a file that is there has more reports than the store",
                 )
             # Nobody else writes this round now: it is locked. What is there, a killed one left.
             for left in path.parent.glob(f".{path.name}.*"):
@@ -93,10 +94,11 @@ class Archive:
             for folder in (path.parent, *path.parent.parents[:2]):
                 sync_folder(folder)
         except OSError as error:
-            raise ArchiveError(
+            raise NotArchived(
                 f"round {number} of metric {metric.name!r} cannot be archived, and stays open "
                 f"({path}: {error.strerror or error}); is there space, and may this process write "
-                f"there?"
+                f"there?",
+                reason=error.strerror or "it cannot be written",
             ) from error
 
 

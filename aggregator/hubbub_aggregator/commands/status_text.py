@@ -29,6 +29,7 @@ def status_text(record: Mapping[str, Any]) -> str:
         ("rounds", _rounds(record)),
         ("store", f"{store['location']}{_sizes(store)}"),
         ("last commit", store["last_commit"] or "none since it started"),
+        ("archive", _archive(record["archive"])),
         ("bundle", f"revision {bundle['revision']}, {len(bundle['metrics'])} metrics"),
         ("certificate", _until(record["certificate_expires"])),
         *(
@@ -36,11 +37,12 @@ def status_text(record: Mapping[str, Any]) -> str:
             for known in record["listeners"]
         ),
     ]
-    lines = [*_trouble(store), text_table(("", ""), rows, left=2).lstrip("\n ")]
+    lines = [*_trouble(record), text_table(("", ""), rows, left=2).lstrip("\n ")]
     return "\n".join([*lines, *_metrics(record)])
 
 
-def _trouble(store: Mapping[str, Any]) -> list[str]:
+def _trouble(record: Mapping[str, Any]) -> list[str]:
+    store, archive = record["store"], record["archive"]
     lines: list[str] = []
     if store["failing_since"] is not None:
         lines.append(
@@ -49,7 +51,21 @@ def _trouble(store: Mapping[str, Any]) -> list[str]:
         )
     if store["unreadable"] is not None:
         lines.append(f"THE STORE CANNOT BE READ: {store['unreadable']}.")
+    if archive is not None and archive["failing_since"] is not None:
+        lines.append(
+            f"ROUNDS CANNOT BE ARCHIVED since {archive['failing_since']}: {archive['reason']}. "
+            f"See to {archive['folder']}; the aggregator's log names the file. "
+            f"{_overdue(archive['rounds_overdue'])}"
+        )
     return [*lines, ""] if lines else []
+
+
+def _overdue(rounds: int) -> str:
+    if not rounds:
+        return "When that is mended, close the round again."
+    if rounds == 1:
+        return "1 round waits to be closed, and is tried again every minute."
+    return f"{rounds:,} rounds wait to be closed, and are tried again every minute."
 
 
 def _metrics(record: Mapping[str, Any]) -> list[str]:
@@ -102,6 +118,12 @@ def _sizes(store: Mapping[str, Any]) -> str:
         if store[name] is not None
     ]
     return f" ({', '.join(sizes)})" if sizes else ""
+
+
+def _archive(archive: Mapping[str, Any] | None) -> str:
+    if archive is None:
+        return "not known"
+    return archive["folder"] or "none: no round is archived"
 
 
 def _size(count: int) -> str:

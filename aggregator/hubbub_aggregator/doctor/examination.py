@@ -41,11 +41,14 @@ def examine(
     if public_tls or settings.private_tls:
         yield from look_at_certificate(settings.keys, bundle if public_tls else None, clock)
     yield from look_at_store(settings.store, _operator(settings.keys), bundle)
-    yield from look_at_archive(settings.archive)
+    yield from look_at_archive(settings.archive, store_path(settings.store))
     yield from look_at_limits(settings.threads, CALLS_PER_THREAD)
     yield from About("settings").looking(lambda: _plaintext(settings, insecure_loopback))
     yield from look_at_ports(
-        _listeners(settings, public_tls=public_tls), bundle, store_path(settings.store)
+        _listeners(settings, public_tls=public_tls),
+        bundle,
+        store_path(settings.store),
+        settings.archive,
     )
 
 

@@ -3,7 +3,7 @@
 import errno
 import http.client
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +24,12 @@ _REASONS: Final = {
 }
 
 
+_aggregator: Final = About("aggregator")
+
+_Told = Callable[[estimate_pb2.GetStatusResponse], Iterator[Finding]]
+"""What there is to say of a running aggregator's status."""
+
+
 class Listener(NamedTuple):
     """Where `hubbub serve` would listen."""
 
@@ -34,16 +40,20 @@ class Listener(NamedTuple):
 
 
 def look_at_ports(
-    listeners: list[Listener], bundle: Bundle | None, store: Path | None
+    listeners: list[Listener], bundle: Bundle | None, store: Path | None, archive: Path | None
 ) -> Iterator[Finding]:
+    """And at what the aggregator that has them says of itself."""
+
+    def told(status: estimate_pb2.GetStatusResponse) -> Iterator[Finding]:
+        yield from _status(status, bundle, store)
+        yield from _archive(status, archive)
+
     for listener in listeners:
         about = About(f"{listener.name} port")
-        yield from about.looking(lambda: _look(listener, about, bundle, store))  # noqa: B023
+        yield from about.looking(lambda: _look(listener, about, told))  # noqa: B023
 
 
-def _look(
-    listener: Listener, about: About, bundle: Bundle | None, store: Path | None
-) -> Iterator[Finding]:
+def _look(listener: Listener, about: About, told: _Told) -> Iterator[Finding]:
     host, port = _host_and_port(listener.address)
     taken = _taken(host, port)
     if taken is None:
@@ -56,7 +66,7 @@ def _look(
         if listener.name == "metrics":
             yield _scraped(about, reachable)
         else:
-            yield from _asked(listener, about, reachable, bundle, store)
+            yield from _asked(listener, about, reachable, told)
 
 
 def _taken(host: str, port: int) -> int | None:
@@ -92,9 +102,7 @@ def _here(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _asked(
-    listener: Listener, about: About, address: str, bundle: Bundle | None, store: Path | None
-) -> Iterator[Finding]:
+def _asked(listener: Listener, about: About, address: str, told: _Told) -> Iterator[Finding]:
     with _channel(listener, address) as channel:
         try:
             with calling(address):
@@ -116,7 +124,7 @@ def _asked(
             with calling(address):
                 stub = estimate_pb2_grpc.AdminServiceStub(channel)
                 status = stub.GetStatus(estimate_pb2.GetStatusRequest(), timeout=_TIMEOUT)
-            yield from _status(status, bundle, store)
+            yield from told(status)
 
 
 def _channel(listener: Listener, address: str) -> grpc.Channel:
@@ -133,29 +141,53 @@ def _status(
     status: estimate_pb2.GetStatusResponse, bundle: Bundle | None, asked_about: Path | None
 ) -> Iterator[Finding]:
     """What the running aggregator says of itself that somebody has to act on."""
-    about, store = About("aggregator"), status.store
+    store = status.store
     if store.HasField("failing_since"):
-        yield about.problem(
+        yield _aggregator.problem(
             f"nothing is counted since {instant(store.failing_since)}: its store {store.location} "
             f"cannot be written; its log says why"
         )
     if store.unreadable:
-        yield about.problem(f"it cannot read its store: {store.unreadable}")
+        yield _aggregator.problem(f"it cannot read its store: {store.unreadable}")
     if asked_about is not None and Path(store.location) != asked_about:
-        yield about.warning(
+        yield _aggregator.warning(
             f"it keeps reports in {store.location}, and not in {asked_about}, which was looked at; "
             f"give the same --store to both"
         )
     if bundle is not None and status.bundle.revision != bundle.revision:
-        yield about.warning(
+        yield _aggregator.warning(
             f"revision {status.bundle.revision} is in force there, and the bundle has "
             f"{bundle.revision}; restart it with the newer one"
         )
     if not (store.HasField("failing_since") or store.unreadable):
         last = instant(store.last_commit) if store.HasField("last_commit") else "none yet"
-        yield about.ok(
+        yield _aggregator.ok(
             f"version {status.version}, up since {instant(status.started)}, "
             f"{status.requests_waiting:,} requests waiting, last commit: {last}"
+        )
+
+
+def _archive(status: estimate_pb2.GetStatusResponse, asked_about: Path | None) -> Iterator[Finding]:
+    """The same of its archive; of an older version's there is nothing to say."""
+    archive = status.archive
+    if archive.HasField("failing_since"):
+        yield _aggregator.problem(
+            f"rounds stay open since {instant(archive.failing_since)}, for they cannot be archived "
+            f"in {archive.folder}: {archive.reason}; mend that, its log names the file"
+        )
+    wanted = "" if asked_about is None else str(asked_about.absolute())
+    if not status.HasField("archive") or archive.folder == wanted:
+        return
+    if not archive.folder:
+        yield _aggregator.problem(
+            f"it archives nothing, and a round that closes now cannot be archived later; restart "
+            f"it with --archive {wanted}"
+        )
+    else:
+        where = f"and not in {wanted}, which" if wanted else "which"
+        yield _aggregator.warning(
+            f"it archives rounds in {archive.folder}, {where} was "
+            f"{'' if wanted else 'not '}looked at; give the same --archive to both"
         )
 
 

@@ -13,13 +13,11 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from hubbub.bundle import Bundle
+from hubbub_aggregator.doctor.disk import look_at_disk
 from hubbub_aggregator.doctor.findings import About, Finding
 from hubbub_aggregator.store import schema
 
 _store, _disk = About("store"), About("disk")
-
-# A commit of the largest requests takes a few MiB, and so does what SQLite writes beside it.
-_LEAST_FREE: Final = 64 << 20
 
 _POSTGRESQL_PORT: Final = 5432
 _PATIENCE: Final = 5.0
@@ -44,6 +42,15 @@ def store_path(location: str) -> Path | None:
     except ArgumentError:
         return None
     return Path(url.database or "").absolute() if url.get_backend_name() == "sqlite" else None
+
+
+def store_size(path: Path) -> int:
+    """Bytes of the file and of what SQLite has beside it; 0: it is not there yet."""
+    return sum(
+        beside.stat().st_size
+        for suffix in ("", "-wal", "-shm")
+        if (beside := Path(f"{path}{suffix}")).exists()
+    )
 
 
 def _reachable(location: str) -> Iterator[Finding]:
@@ -167,19 +174,12 @@ def _in_force(
 
 
 def _room(path: Path) -> Iterator[Finding]:
-    disk = os.statvfs(path if path.exists() else path.parent)
-    free = disk.f_bavail * disk.f_frsize
-    size = sum(
-        beside.stat().st_size
-        for suffix in ("", "-wal", "-shm")
-        if (beside := Path(f"{path}{suffix}")).exists()
+    size = store_size(path)
+    yield from look_at_disk(
+        _disk,
+        path if path.exists() else path.parent,
+        f"the store is, which takes {size >> 20:,} MiB",
+        size,
+        full="until then reports are refused with 'later'",
+        tight="for a backup of it beside it, and for it to grow",
     )
-    said = f"{free >> 20:,} MiB free where the store is, which takes {size >> 20:,} MiB"
-    if free < _LEAST_FREE:
-        yield _disk.problem(f"{said}; make room, until then reports are refused with 'later'")
-    elif free < size:
-        yield _disk.warning(f"{said}; make room for a backup of it beside it, and for it to grow")
-    else:
-        yield _disk.ok(said)
-    if not disk.f_favail and disk.f_files:
-        yield _disk.problem("no file can be made there: its inodes are used up; remove some files")

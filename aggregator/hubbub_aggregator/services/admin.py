@@ -1,6 +1,5 @@
 """AdminService: what an operator may do to a running collection, and see of it."""
 
-import logging
 from collections.abc import Callable
 
 import grpc
@@ -8,15 +7,13 @@ import grpc
 from hubbub.contract import Metric
 from hubbub.schedule import Periodic
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
-from hubbub_aggregator.archive.errors import ArchiveError
+from hubbub_aggregator.archive.errors import NotArchived
 from hubbub_aggregator.catalogue import Catalogue, CataloguedMetric
 from hubbub_aggregator.closing import Closer
 from hubbub_aggregator.refusals import Refused, answering
 from hubbub_aggregator.services.lookup import find_metric, require_round
 from hubbub_aggregator.services.status import StatusBoard
 from hubbub_aggregator.store import Closed
-
-_log = logging.getLogger(__name__)
 
 
 class AdminService(estimate_pb2_grpc.AdminServiceServicer):
@@ -73,13 +70,12 @@ class AdminService(estimate_pb2_grpc.AdminServiceServicer):
     def _close(self, metric: CataloguedMetric, number: int, now: float) -> Closed:
         try:
             return self._closer.close(metric, number, now)
-        except ArchiveError as error:
-            # The sentence names paths, and is the operator's.
-            _log.error("a round was not closed: %s", error)
+        except NotArchived as error:
+            # The whole sentence names paths, and is the log's.
             raise Refused(
                 grpc.StatusCode.UNAVAILABLE,
                 f"round {number} of metric {metric.metric.name!r} cannot be archived now, and "
-                f"stays open; the aggregator's log says why",
+                f"stays open ({error.reason}); the aggregator's log says more",
             ) from None
 
 

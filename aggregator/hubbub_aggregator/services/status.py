@@ -11,6 +11,7 @@ from typing import Final
 
 from hubbub.v1 import estimate_pb2, report_pb2
 from hubbub_aggregator.catalogue import Catalogue
+from hubbub_aggregator.closing import Closer
 from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.observations import Observations, Timings
 from hubbub_aggregator.services.health import Health
@@ -45,6 +46,7 @@ class StatusBoard:
         observations: Observations,
         health: Health,
         *,
+        closer: Closer,
         bytes_in_hand: Callable[[], int],
         clock: Callable[[], float],
     ) -> None:
@@ -54,6 +56,7 @@ class StatusBoard:
         self._counters = counters
         self._observations = observations
         self._health = health
+        self._closer = closer
         self._bytes_in_hand = bytes_in_hand
         self._clock = clock
         self._started = clock()
@@ -89,6 +92,7 @@ class StatusBoard:
             requests_waiting=seen.requests_waiting,
             bytes_in_hand=self._bytes_in_hand(),
             store=self._store_status(),
+            archive=self._archive_status(),
             bundle=self._bundle_status(),
             certificate_expires=None if expires is None else expires(),
             listeners=[
@@ -108,6 +112,14 @@ class StatusBoard:
             failing_since=self._observations.failing_since,
             last_commit=self._observations.last_commit,
         )
+
+    def _archive_status(self) -> estimate_pb2.ArchiveStatus:
+        folder, failing = self._closer.archive_folder, self._closer.archive_failing
+        answer = estimate_pb2.ArchiveStatus(folder="" if folder is None else str(folder))
+        if failing is not None:
+            answer.failing_since, answer.reason = failing.since, failing.reason
+            answer.rounds_overdue = failing.overdue
+        return answer
 
     def _bundle_status(self) -> estimate_pb2.BundleStatus:
         bundle = self._catalogue.bundle

@@ -1099,6 +1099,7 @@ class GetStatusResponse(_message.Message):
     CERTIFICATE_EXPIRES_FIELD_NUMBER: _builtins.int
     LISTENERS_FIELD_NUMBER: _builtins.int
     SNAPSHOTS_FIELD_NUMBER: _builtins.int
+    ARCHIVE_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     as_of: _builtins.float
     started: _builtins.float
@@ -1142,6 +1143,8 @@ class GetStatusResponse(_message.Message):
     def snapshots(self) -> _containers.RepeatedCompositeFieldContainer[Global___SnapshotStatus]:
         """The newest snapshot of every metric that has one."""
 
+    @_builtins.property
+    def archive(self) -> Global___ArchiveStatus: ...
     def __init__(
         self,
         *,
@@ -1164,10 +1167,11 @@ class GetStatusResponse(_message.Message):
         certificate_expires: _builtins.float | None = ...,
         listeners: _abc.Iterable[Global___ListenerStatus] | None = ...,
         snapshots: _abc.Iterable[Global___SnapshotStatus] | None = ...,
+        archive: Global___ArchiveStatus | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_certificate_expires", b"_certificate_expires", "_rounds_closed", b"_rounds_closed", "_rounds_open", b"_rounds_open", "bundle", b"bundle", "certificate_expires", b"certificate_expires", "commit", b"commit", "opening", b"opening", "rounds_closed", b"rounds_closed", "rounds_open", b"rounds_open", "store", b"store"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_certificate_expires", b"_certificate_expires", "_rounds_closed", b"_rounds_closed", "_rounds_open", b"_rounds_open", "archive", b"archive", "bundle", b"bundle", "certificate_expires", b"certificate_expires", "commit", b"commit", "opening", b"opening", "rounds_closed", b"rounds_closed", "rounds_open", b"rounds_open", "store", b"store"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_certificate_expires", b"_certificate_expires", "_rounds_closed", b"_rounds_closed", "_rounds_open", b"_rounds_open", "as_of", b"as_of", "bundle", b"bundle", "bytes_in_hand", b"bytes_in_hand", "certificate_expires", b"certificate_expires", "commit", b"commit", "counted_per_second", b"counted_per_second", "listeners", b"listeners", "opening", b"opening", "rate_seconds", b"rate_seconds", "refused", b"refused", "reports", b"reports", "requests_waiting", b"requests_waiting", "rounds_closed", b"rounds_closed", "rounds_open", b"rounds_open", "snapshots", b"snapshots", "started", b"started", "stopping", b"stopping", "store", b"store", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_certificate_expires", b"_certificate_expires", "_rounds_closed", b"_rounds_closed", "_rounds_open", b"_rounds_open", "archive", b"archive", "as_of", b"as_of", "bundle", b"bundle", "bytes_in_hand", b"bytes_in_hand", "certificate_expires", b"certificate_expires", "commit", b"commit", "counted_per_second", b"counted_per_second", "listeners", b"listeners", "opening", b"opening", "rate_seconds", b"rate_seconds", "refused", b"refused", "reports", b"reports", "requests_waiting", b"requests_waiting", "rounds_closed", b"rounds_closed", "rounds_open", b"rounds_open", "snapshots", b"snapshots", "started", b"started", "stopping", b"stopping", "store", b"store", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__certificate_expires: _TypeAlias = _typing.Literal["certificate_expires"]  # noqa: Y015
     _WhichOneofArgType__certificate_expires: _TypeAlias = _typing.Literal["_certificate_expires", b"_certificate_expires"]  # noqa: Y015
@@ -1295,6 +1299,44 @@ class StoreStatus(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__size_bytes) -> _WhichOneofReturnType__size_bytes | None: ...
 
 Global___StoreStatus: _TypeAlias = StoreStatus  # noqa: Y015
+
+@_typing.final
+class ArchiveStatus(_message.Message):
+    """Where the reports that metrics retain are written when their round closes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FOLDER_FIELD_NUMBER: _builtins.int
+    FAILING_SINCE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    ROUNDS_OVERDUE_FIELD_NUMBER: _builtins.int
+    folder: _builtins.str
+    """Empty: nowhere."""
+    failing_since: _builtins.float
+    """When the first of the rounds failed that are to be closed and cannot be archived still; absent
+    if there is none.
+    """
+    reason: _builtins.str
+    """Why, in a few words; empty if there is none."""
+    rounds_overdue: _builtins.int
+    """Those of them whose time is over; they are tried again by themselves."""
+    def __init__(
+        self,
+        *,
+        folder: _builtins.str = ...,
+        failing_since: _builtins.float | None = ...,
+        reason: _builtins.str = ...,
+        rounds_overdue: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_failing_since", b"_failing_since", "failing_since", b"failing_since"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_failing_since", b"_failing_since", "failing_since", b"failing_since", "folder", b"folder", "reason", b"reason", "rounds_overdue", b"rounds_overdue"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__failing_since: _TypeAlias = _typing.Literal["failing_since"]  # noqa: Y015
+    _WhichOneofArgType__failing_since: _TypeAlias = _typing.Literal["_failing_since", b"_failing_since"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__failing_since) -> _WhichOneofReturnType__failing_since | None: ...
+
+Global___ArchiveStatus: _TypeAlias = ArchiveStatus  # noqa: Y015
 
 @_typing.final
 class BundleStatus(_message.Message):

@@ -18,7 +18,6 @@ from hubbub_aggregator.observations import Observations
 from hubbub_aggregator.opening import Opening
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.refusals import ReportsRefused
-from hubbub_aggregator.server import Aggregator
 from hubbub_aggregator.services.admin import AdminService
 from hubbub_aggregator.store import Store, StoreUnavailable
 
@@ -70,15 +69,14 @@ class Stack:
         try:
             self.store.adopt(bundle)
             self.store.load_open_rounds()
-            # By their names in an Aggregator, whose method closes rounds by the clock.
-            self._store, self._clock = self.store, clock
             self._catalogue = Catalogue(bundle, self.store.metrics())
         except BaseException:
             self.store.close()
             raise
+        self._clock = clock
         self._announcements = Announcements()
         self.counters = Counters()
-        self._closer = Closer(self.store, None, self._announcements)
+        self._closer = Closer(self._catalogue, self.store, None, self._announcements)
         observations = Observations(clock)
         self._committer = Committer(self.store, self._announcements, clock, observations)
         self._opening = Opening(self._committer.commit, observations.opening)
@@ -118,7 +116,7 @@ class Stack:
 
     def close_due_rounds(self) -> None:
         """What an aggregator does every second. Raises StoreError."""
-        Aggregator.close_due_rounds(cast(Aggregator, self))
+        self._closer.close_due(self._clock())
 
     def close(self) -> None:
         self._opening.close()

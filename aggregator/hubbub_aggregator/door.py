@@ -3,6 +3,9 @@
 What would wait too long is turned away as its call begins, or as its message is there; so is what
 is too large. gRPC's own thread does that, so that a refusal costs little more than to notice the
 call.
+
+What comes in has a thread of its own, unless its answer waits for others' more than it takes: that
+is begun by gRPC's thread, and goes on with whichever thread knows the answer.
 """
 
 from collections.abc import Callable
@@ -24,6 +27,13 @@ TOO_LARGE: Final = report_pb2.REFUSAL_REASON_MESSAGE_TOO_LARGE
 Handler = Any
 """A grpc.RpcMethodHandler, whose fields no types tell."""
 
+Answer = Callable[[grpc.ServicerContext], Any]
+"""What a call is answered, or raises what ends it."""
+GoOn = Callable[[Answer], object]
+"""Answers a call."""
+Begin = Callable[[Any, GoOn], bool]
+"""Begins to answer a request, and lets another thread go on; False: it needs one of its own."""
+
 
 class Line(NamedTuple):
     """Calls of one kind: those in hand, and the threads that work on them."""
@@ -41,6 +51,8 @@ class Door(grpc.ServerInterceptor):
         self.largest: Final = largest
         self.on_refusal: Callable[[str], None] = lambda reason: None
         """Is told the RefusalReason's name for each call that is refused here."""
+        self.begin: Final[dict[str, Begin]] = {}
+        """How methods begin that need no thread while they wait for something."""
         self._lines = lines
         # What handles a method's calls while they are turned away.
         self._away: dict[str, Handler] = {}
@@ -63,7 +75,7 @@ class Door(grpc.ServerInterceptor):
             if method not in self._away:
                 self._away[method] = self._turns_away(line)
             return self._away[method]
-        call = _Call(self, line, handler)
+        call = _Call(self, line, handler, self.begin.get(method))
         return grpc.stream_unary_rpc_method_handler(
             call,
             request_deserializer=call.arrive if KNOWN else handler.request_deserializer,
@@ -99,6 +111,8 @@ class _Call:
     """One call, from its beginning to its answer."""
 
     __slots__ = (
+        "_answer",
+        "_begin",
         "_door",
         "_handler",
         "_line",
@@ -108,13 +122,15 @@ class _Call:
         "experimental_thread_pool",
     )
 
-    def __init__(self, door: Door, line: Line, handler: Handler) -> None:
+    def __init__(self, door: Door, line: Line, handler: Handler, begin: Begin | None) -> None:
         self.experimental_thread_pool = door.receiver if KNOWN else line.pool
         self._door = door
         self._line = line
         self._handler = handler
+        self._begin = begin
         self._run: Run | None = None
         self._request: Any = None
+        self._answer: Answer | None = None
         self._size = 0
 
     def begin(self, run: Run) -> None:
@@ -133,14 +149,19 @@ class _Call:
             return True
         try:
             self._request = self._handler.request_deserializer(message)
-            self._line.pool.submit(run)
+            if self._begin is None or not self._begin(self._request, partial(self._go_on, run)):
+                self._line.pool.submit(run)
         except BaseException:
             self._line.backlog.leave(self._size)
             raise
         return True
 
+    def _go_on(self, run: Run, answer: Answer) -> None:
+        self._answer = answer
+        run()
+
     def __call__(self, requests: Any, context: grpc.ServicerContext) -> Any:
-        """Answer, as a thread of the line; refuse, as gRPC's."""
+        """Answer, as a thread of the line or whichever went on with it; refuse, as gRPC's."""
         if not KNOWN:
             return self._wait_and_answer(requests, context)
         if self._request is None:
@@ -148,6 +169,8 @@ class _Call:
                 self._door.refuse_large(self._size, context)
             self._door.turn_away(self._line, context)
         try:
+            if self._answer is not None:
+                return self._answer(context)
             if not context.is_active():
                 # It has not waited for us; and what it does not hear of, it sends again.
                 context.abort(grpc.StatusCode.CANCELLED, "the caller is gone")

@@ -3,13 +3,17 @@
 Checks come in the order of what they cost, so that nonsense is refused before anything is
 decrypted. A request that is wrong as a whole raises ReportsRefused; else every report gets a
 status of its own, and an answer means that it is durable.
+
+Requests of few reports are most of all, and wait for others longer than they take: so no thread
+needs to stay with one of them.
 """
 
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -21,7 +25,7 @@ from hubbub_aggregator.committer import Committer
 from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.keys import OpeningKey
 from hubbub_aggregator.observations import Observations
-from hubbub_aggregator.opening import Opening
+from hubbub_aggregator.opening import MANY, Opening
 from hubbub_aggregator.refusals import ReportsRefused
 from hubbub_aggregator.sealed import Sealed
 from hubbub_aggregator.store import StoreError
@@ -35,6 +39,18 @@ _NAMED: Final = report_pb2.ReportStatus.items()
 Statuses = bytes
 """A ReportStatus of each report, a byte."""
 
+Then = Callable[[Submission], object]
+"""Is told that it is known what became of reports."""
+
+
+class _Checked(NamedTuple):
+    """What a request of reports is about."""
+
+    metric: CataloguedMetric
+    key: OpeningKey | None
+    """What opens them; None: they are plain."""
+    n: int
+
 
 class Intake:
     """Counts reports. Safe to use from many threads."""
@@ -47,10 +63,10 @@ class Intake:
         committer: Committer,
         *,
         counters: Counters,
+        observations: Observations,
         clock: Callable[[], float],
         take_plain: bool = False,
         max_bytes_in_hand: int = MAX_BYTES_IN_HAND,
-        observations: Observations | None = None,
     ) -> None:
         """`keys` are those that the bundle in force lists, by key id.
 
@@ -65,7 +81,7 @@ class Intake:
         self._clock = clock
         self._take_plain = take_plain
         self._max_bytes_in_hand = max_bytes_in_hand
-        self._observations = observations or Observations(clock)
+        self._observations = observations
         self._bytes_in_hand = 0
         self._lock = threading.Lock()
         # Rounds the store has refused; none ever opens again. It has the last word, this
@@ -79,19 +95,52 @@ class Intake:
 
     def submit(self, request: report_pb2.SubmitReportsRequest) -> Statuses:
         """Count a request's reports: a status each. Raises ReportsRefused."""
-        try:
-            metric = self._known_metric(request.digest)
-            self._require_open(metric, request.round)
-            plain = bool(request.ids or request.payloads)
-            with self._in_hand(len(request.sealed) + len(request.ids) + len(request.payloads)):
-                statuses = (self._plain if plain else self._sealed)(metric, request)
-        except ReportsRefused as refused:
-            self._counters.add(report_pb2.RefusalReason.Name(refused.reason))
-            raise
+        # A lock, since an Event takes ten times as long.
+        settled = threading.Lock()
+        settled.acquire()
+        with self._refusing():
+            submission = self._hand_on(self._check(request), request, lambda _: settled.release())
+        settled.acquire()
+        return self.end(submission)
+
+    def begin(self, request: report_pb2.SubmitReportsRequest, then: Then) -> bool:
+        """Count a request's reports, and call `then` when `end` can tell what became of them.
+
+        By whatever thread knows it. False: they are too many for a thread that has others to
+        serve, and nothing is done; `submit` them. Raises ReportsRefused.
+        """
+        with self._refusing():
+            checked = self._check(request)
+            if checked.n >= MANY:
+                return False
+            self._hand_on(checked, request, then)
+        return True
+
+    def end(self, submission: Submission) -> Statuses:
+        """What became of reports that are settled: a status each; once. Raises ReportsRefused."""
+        with self._refusing():
+            statuses = self._outcome(submission)
         for name, status in _NAMED:
             if count := statuses.count(status):
                 self._counters.add(name, count)
         return statuses
+
+    @contextmanager
+    def _refusing(self) -> Generator[None]:
+        try:
+            yield
+        except ReportsRefused as refused:
+            self._counters.add(report_pb2.RefusalReason.Name(refused.reason))
+            raise
+
+    def _check(self, request: report_pb2.SubmitReportsRequest) -> _Checked:
+        metric = self._known_metric(request.digest)
+        self._require_open(metric, request.round)
+        if request.ids or request.payloads:
+            return self._check_plain(metric, request)
+        key = self._known_key(request.key_id)
+        size = metric.report_size + overhead(key.suite)
+        return _Checked(metric, key, _require_whole(len(request.sealed), size))
 
     def _known_metric(self, digest: bytes) -> CataloguedMetric:
         metric = self._catalogue.by_digest.get(digest)
@@ -126,36 +175,9 @@ class Intake:
             )
         return key
 
-    @contextmanager
-    def _in_hand(self, size: int) -> Generator[None]:
-        """Hold `size` sealed bytes, or refuse them while there are too many."""
-        with self._lock:
-            if self._bytes_in_hand + size > self._max_bytes_in_hand:
-                raise ReportsRefused(
-                    report_pb2.REFUSAL_REASON_OVERLOADED,
-                    "more reports at once than this aggregator takes; send them again later",
-                )
-            self._bytes_in_hand += size
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._bytes_in_hand -= size
-
-    def _sealed(
+    def _check_plain(
         self, metric: CataloguedMetric, request: report_pb2.SubmitReportsRequest
-    ) -> Statuses:
-        key = self._known_key(request.key_id)
-        size = metric.report_size + overhead(key.suite)
-        _require_whole(len(request.sealed), size)
-        info = context(metric.digest, request.round, key.key_id)
-        submission = Submission(metric, request.round)
-        self._opening.open(submission, Sealed(key, info, request.sealed, size))
-        return self._outcome(submission)
-
-    def _plain(
-        self, metric: CataloguedMetric, request: report_pb2.SubmitReportsRequest
-    ) -> Statuses:
+    ) -> _Checked:
         ids, payloads = request.ids, request.payloads
         if not self._take_plain:
             raise ReportsRefused(
@@ -173,18 +195,52 @@ class Intake:
                 report_pb2.REFUSAL_REASON_WRONG_LENGTH,
                 f"{len(payloads)} bytes are not {n} payloads of {metric.oracle.payload_size} bytes",
             )
-        table = np.empty((n, metric.report_size), np.uint8)
-        table[:, :REPORT_ID_BYTES] = np.frombuffer(ids, np.uint8).reshape(n, -1)
-        table[:, REPORT_ID_BYTES:] = np.frombuffer(payloads, np.uint8).reshape(n, -1)
-        submission = Submission(metric, request.round, table.tobytes())
-        self._committer.commit([submission])
-        return self._outcome(submission)
+        return _Checked(metric, None, n)
+
+    def _hand_on(
+        self,
+        checked: _Checked,
+        request: report_pb2.SubmitReportsRequest,
+        then: Then,
+    ) -> Submission:
+        """Open and commit reports, now or later."""
+        metric, key, n = checked
+        held = len(request.sealed) + len(request.ids) + len(request.payloads)
+        self._hold(held)
+        try:
+            plain = b"" if key else _reports(request, n, metric.report_size)
+            submission = Submission(metric, request.round, then, plain, held)
+            if key is None:
+                self._committer.commit([submission])
+            else:
+                info = context(metric.digest, request.round, key.key_id)
+                size = len(request.sealed) // n
+                self._opening.open(submission, Sealed(key, info, request.sealed, size))
+        except BaseException:
+            self._let_go(held)
+            raise
+        return submission
+
+    def _hold(self, size: int) -> None:
+        """Keep `size` bytes of a request, or refuse them while there are too many."""
+        with self._lock:
+            if self._bytes_in_hand + size > self._max_bytes_in_hand:
+                raise ReportsRefused(
+                    report_pb2.REFUSAL_REASON_OVERLOADED,
+                    "more reports at once than this aggregator takes; send them again later",
+                )
+            self._bytes_in_hand += size
+        self._observations.begin_waiting()
+
+    def _let_go(self, size: int) -> None:
+        self._observations.end_waiting()
+        with self._lock:
+            self._bytes_in_hand -= size
 
     def _outcome(self, submission: Submission) -> Statuses:
-        """What became of it, when that is known. Raises ReportsRefused."""
+        self._let_go(submission.held)
         try:
-            with self._observations.waits():
-                statuses = submission.wait()
+            statuses = submission.outcome()
         except (StoreError, NotOpened) as error:
             # What is wrong is in the log, for the operator.
             stored = isinstance(error, StoreError)
@@ -193,10 +249,22 @@ class Intake:
                 report_pb2.REFUSAL_REASON_STORE_UNAVAILABLE,
                 f"nothing was counted, {why}; send it again later",
             ) from None
+        # What failed has no latency: it would look fast.
+        self._observations.commits.add(time.perf_counter() - submission.began)
         if statuses is None:
             self._closed.add((submission.metric.digest, submission.round))
             raise _closed(submission.round)
         return statuses
+
+
+def _reports(request: report_pb2.SubmitReportsRequest, n: int, size: int) -> bytes:
+    """Id ‖ payload of each plain report, `size` bytes, back to back."""
+    if n == 1:
+        return request.ids + request.payloads
+    table = np.empty((n, size), np.uint8)
+    table[:, :REPORT_ID_BYTES] = np.frombuffer(request.ids, np.uint8).reshape(n, -1)
+    table[:, REPORT_ID_BYTES:] = np.frombuffer(request.payloads, np.uint8).reshape(n, -1)
+    return table.tobytes()
 
 
 def _require_whole(size: int, each: int) -> int:

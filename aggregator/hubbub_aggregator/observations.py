@@ -100,11 +100,8 @@ class Observations:
         """When reports were last made durable."""
         return self._last_commit
 
-    def waits(self) -> "_Waiting":
-        """The body waits for one request's commit, and raises if that fails."""
-        return _Waiting(self)
-
     def begin_waiting(self) -> None:
+        """A request waits for its commit."""
         with self._lock:
             self._waiting += 1
 
@@ -139,23 +136,3 @@ class Observations:
             (first, before), (last, now) = self._samples[0], self._samples[-1]
         seconds = last - first
         return Rate((now - before) / seconds if seconds else 0.0, seconds)
-
-
-# A class, not a generator, which costs more: it is entered for every request.
-
-
-class _Waiting:
-    __slots__ = ("_seen", "_started")
-
-    def __init__(self, seen: Observations) -> None:
-        self._seen = seen
-
-    def __enter__(self) -> None:
-        self._seen.begin_waiting()
-        self._started = time.perf_counter()
-
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        # What failed has no latency: it would look fast.
-        if error is None:
-            self._seen.commits.add(time.perf_counter() - self._started)
-        self._seen.end_waiting()

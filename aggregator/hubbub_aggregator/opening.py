@@ -14,7 +14,7 @@ from hubbub_aggregator.submission import NotOpened, Submission
 
 # A request of fewer reports waits until it is its turn; one of more is opened by itself, so that
 # the others need not wait for it. To hand over fewer would take longer than to open them.
-_MANY: Final = 16
+MANY: Final = 16
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Opening:
 
     def open(self, submission: Submission, sealed: Sealed) -> None:
         """Open a submission's reports, now or later, and hand it on."""
-        if len(sealed) >= _MANY:
+        if len(sealed) >= MANY:
             self._open_many(submission, sealed)
             self._commit([submission])
         elif not self._groups.put((submission, sealed)):

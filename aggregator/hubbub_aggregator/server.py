@@ -21,7 +21,7 @@ from hubbub_aggregator.committer import Committer
 from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.intake import Intake
 from hubbub_aggregator.keys import OpeningKey
-from hubbub_aggregator.listeners import Listeners
+from hubbub_aggregator.listeners import SUBMIT, Listeners
 from hubbub_aggregator.observations import Observations
 from hubbub_aggregator.opening import Opening
 from hubbub_aggregator.opening_pool import OpeningPool
@@ -78,9 +78,9 @@ class Aggregator:
             self._opening,
             self._committer,
             counters=self.counters,
+            observations=self.observations,
             clock=clock,
             take_plain=take_plain,
-            observations=self.observations,
         )
         self._health = Health()
         self.board: Final = StatusBoard(
@@ -101,7 +101,9 @@ class Aggregator:
         self._public, self._private = listeners.public, listeners.private
         self._door = listeners.door
         self._door.on_refusal = self.counters.add
-        report_pb2_grpc.add_ReportServiceServicer_to_server(ReportService(intake), self._public)
+        reports = ReportService(intake)
+        self._door.begin[SUBMIT] = reports.begin
+        report_pb2_grpc.add_ReportServiceServicer_to_server(reports, self._public)
         report_pb2_grpc.add_CatalogServiceServicer_to_server(
             CatalogService(bundle.signed), self._public
         )

@@ -1,6 +1,7 @@
 """A request's reports on their way: from sealed bytes to a status each."""
 
-import threading
+import time
+from collections.abc import Callable
 from typing import Final
 
 from hubbub.v1 import report_pb2
@@ -19,20 +20,35 @@ class Submission:
     """Reports of one metric and round, and what became of them."""
 
     __slots__ = (
+        "_error",
         "_opens",
-        "_settled",
-        "_told",
-        "error",
+        "_statuses",
+        "_then",
+        "began",
+        "held",
         "metric",
         "n",
         "opened",
         "plain",
         "round",
-        "statuses",
     )
 
-    def __init__(self, metric: CataloguedMetric, number: int, plain: bytes = b"") -> None:
-        """Of `plain` reports, id ‖ payload back to back, or of those that `open` will tell."""
+    def __init__(
+        self,
+        metric: CataloguedMetric,
+        number: int,
+        then: Callable[["Submission"], object],
+        plain: bytes = b"",
+        held: int = 0,
+    ) -> None:
+        """Of `plain` reports, id ‖ payload back to back, or of those that `open` will tell.
+
+        `then` is called when it is known what became of them, by the thread that knows it, which
+        it must not keep; `held`: bytes of the request that are kept until then.
+        """
+        self.began = time.perf_counter()
+        """Seconds, from anywhere on."""
+        self.held = held
         self.metric = metric
         self.round = number
         self.plain = bool(plain)
@@ -40,15 +56,11 @@ class Submission:
         """Report id ‖ payload of each that opens, back to back."""
         self.n = len(plain) // metric.report_size
         """How many of these there are."""
-        self.statuses: bytes | None = None
-        """A ReportStatus of every report, a byte; None: the round is closed."""
-        self.error: StoreError | NotOpened | None = None
+        self._statuses: bytes | None = None
+        self._error: StoreError | NotOpened | None = None
         # Which of the sealed ones open; None: all.
         self._opens: list[bool] | None = None
-        # A lock, since an Event takes ten times as long.
-        self._settled = threading.Lock()
-        self._settled.acquire()
-        self._told = False
+        self._then: Callable[[Submission], object] | None = then
 
     def open(self, opened: Opened) -> None:
         """Take over what became of the sealed reports; None: it does not open."""
@@ -59,26 +71,30 @@ class Submission:
         self.opened = b"".join(reports)
 
     def settle(self, statuses: bytes | None) -> None:
-        """Tell what became of those that are opened, and let whoever waits go on."""
+        """Tell what became of those that are opened."""
         if statuses is not None and self._opens is not None:
             left = iter(statuses)
             statuses = bytes(next(left) if opens else _NOT_OPENED for opens in self._opens)
-        self.statuses = statuses
-        self._let_go()
+        self._statuses = statuses
+        self._tell()
 
     def fail(self, error: StoreError | NotOpened) -> None:
-        """Tell that nothing was counted, unless it is settled, and let whoever waits go on."""
-        if not self._told:
-            self.error = error
-            self._let_go()
+        """Tell that nothing was counted, unless it is settled."""
+        if self._then is not None:
+            self._error = error
+            self._tell()
 
-    def _let_go(self) -> None:
-        self._told = True
-        self._settled.release()
+    def _tell(self) -> None:
+        # What it would keep is a call, which is over; and that, most likely, keeps us.
+        then, self._then = self._then, None
+        if then is not None:
+            then(self)
 
-    def wait(self) -> bytes | None:
-        """Return the statuses when there are some; once. Raises StoreError or NotOpened."""
-        self._settled.acquire()
-        if self.error is not None:
-            raise self.error
-        return self.statuses
+    def outcome(self) -> bytes | None:
+        """A ReportStatus of every report, a byte; None: the round is closed.
+
+        Raises StoreError or NotOpened.
+        """
+        if self._error is not None:
+            raise self._error
+        return self._statuses

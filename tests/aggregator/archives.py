@@ -20,7 +20,7 @@ from hubbub_aggregator.committer import Committer
 from hubbub_aggregator.observations import Observations
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.store import Store
-from hubbub_aggregator.submission import Submission
+from tests.aggregator.waiting import Waiting
 from tests.bundles import make_metric
 
 NOW = 1_000.0
@@ -84,7 +84,7 @@ class Counting:
         """Commit after commit; what became of each one's reports."""
         statuses: list[bytes | None] = []
         for reports in commits:
-            one = Submission(
+            one = Waiting(
                 self.catalogue.by_name[name],
                 number,
                 plain=b"".join(report_id + payload for report_id, payload in reports),

@@ -27,7 +27,6 @@ from hubbub_aggregator.archive.files import path_of, places
 from hubbub_aggregator.archive.reading import open_reader, open_round
 from hubbub_aggregator.archive.recount import Recounted, recount
 from hubbub_aggregator.store import KeptReports, StoreDamaged
-from hubbub_aggregator.submission import Submission
 from tests.aggregator.archives import (
     NAMES,
     NOW,
@@ -41,6 +40,7 @@ from tests.aggregator.archives import (
     shuffled,
 )
 from tests.aggregator.stores import run
+from tests.aggregator.waiting import Waiting
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.typed import typed
 
@@ -184,9 +184,9 @@ class TestRecounting:
     def test_says_how_many_came_unsealed(self, one: Counting, folder: Path) -> None:
         metric = one.catalogue.by_name[NAME]
         reports = [report_id + payload for report_id, payload in reports_of(metric.metric, 30)]
-        sealed = Submission(metric, 0)
+        sealed = Waiting(metric, 0)
         sealed.open(reports[:20])
-        plain = Submission(metric, 0, plain=b"".join(reports[20:]))
+        plain = Waiting(metric, 0, plain=b"".join(reports[20:]))
         one.committer.commit([sealed, plain])
         assert [sealed.wait(), plain.wait()] == [b"\1" * 20, b"\1" * 10]
         one.close_round(NAME)

@@ -16,7 +16,7 @@ from grpc_status import rpc_status
 from hubbub.v1 import report_pb2, report_pb2_grpc
 from hubbub_aggregator import arrivals
 from hubbub_aggregator.backlog import SHORTEST_PUSHBACK, Backlog
-from hubbub_aggregator.door import Door, Line
+from hubbub_aggregator.door import Door, GoOn, Line
 from hubbub_aggregator.listeners import SUBMIT
 from tests.devices import soon
 from tests.flood import Stalls
@@ -151,6 +151,65 @@ def test_what_is_too_large_is_refused_for_good(served: Served) -> None:
     invalid = grpc.StatusCode.INVALID_ARGUMENT
     assert not served.assert_refused(LARGEST + 1, invalid, "MESSAGE_TOO_LARGE")
     served.service.may_end.set()
+    served.stub.SubmitReports(report_pb2.SubmitReportsRequest(), timeout=TIMEOUT)
+
+
+class Begun:
+    """Calls that are begun, and go on when the test says so."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[report_pb2.SubmitReportsRequest, GoOn]] = []
+        self.takes = True
+
+    def begin(self, request: report_pb2.SubmitReportsRequest, go_on: GoOn) -> bool:
+        if self.takes:
+            self.waiting.append((request, go_on))
+        return self.takes
+
+    def go_on(self) -> None:
+        for request, go_on in self.waiting:
+            go_on(lambda _, one=request: report_pb2.SubmitReportsResponse(statuses=one.sealed))
+        self.waiting.clear()
+
+
+@pytest.mark.parametrize("served", [True], indirect=True)
+def test_calls_that_wait_hold_no_thread(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many: here there are two."""
+    begun = Begun()
+    served.door.begin[SUBMIT] = begun.begin
+    monkeypatch.setattr(served.backlog, "_most", 1_000)
+    for _ in range(3):
+        calls = [
+            served.stub.SubmitReports.future(
+                report_pb2.SubmitReportsRequest(sealed=bytes([number])), timeout=TIMEOUT
+            )
+            for number in range(90)
+        ]
+        assert soon(lambda: len(begun.waiting) == 90)
+        assert served.backlog.requests == 90
+        begun.go_on()
+        assert [list(call.result(TIMEOUT).statuses) for call in calls] == [[n] for n in range(90)]
+        assert soon(lambda: served.backlog.requests == 0)
+    # Another kind of request still gets one.
+    begun.takes = False
+    served.service.may_end.set()
+    served.stub.SubmitReports(report_pb2.SubmitReportsRequest(), timeout=TIMEOUT)
+    assert served.service.begun.is_set()
+
+
+@pytest.mark.parametrize("served", [True], indirect=True)
+def test_a_call_that_is_gone_when_it_goes_on_is_ended(served: Served) -> None:
+    begun = Begun()
+    served.door.begin[SUBMIT] = begun.begin
+    call = served.stub.SubmitReports.future(report_pb2.SubmitReportsRequest(), timeout=TIMEOUT)
+    assert soon(lambda: len(begun.waiting) == 1)
+    call.cancel()
+    # The server has heard of it when it answers another.
+    begun.takes = False
+    served.service.may_end.set()
+    assert served.assert_refused(10, grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")
+    begun.go_on()
+    assert not served.backlog.requests
     served.stub.SubmitReports(report_pb2.SubmitReportsRequest(), timeout=TIMEOUT)
 
 

@@ -1,10 +1,13 @@
 """Intake at every moment of a round's life, by a clock the test turns."""
 
+import gc
 import os
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +31,13 @@ from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.refusals import ReportsRefused
 from hubbub_aggregator.store import Batch, Committed, Store, StoreDamaged, StoreUnavailable
 from hubbub_aggregator.submission import Submission
+from tests.aggregator.waiting import Waiting
 from tests.bundles import Operator, make_bundle, make_metric, make_request
+from tests.devices import soon
 
 START = 1_000_000
 EVERY, ROUNDS, GRACE = 3_600, 3, 600
+TIMEOUT = 30
 COUNTED = report_pb2.REPORT_STATUS_COUNTED
 
 
@@ -71,6 +77,7 @@ class Setting:
             self.opening,
             self.committer,
             counters=self.counters,
+            observations=self.observations,
             clock=self.clock,
             **options,
         )
@@ -259,6 +266,104 @@ def reports_of(setting: Setting, n: int) -> list[tuple[bytes, bytes]]:
     return [(os.urandom(16), randomise(i % 4, SYSTEM)) for i in range(n)]
 
 
+class TestWithoutAThread:
+    """Requests of few reports are begun and ended, and nobody stays with them between."""
+
+    def ended(
+        self, setting: Setting, request: report_pb2.SubmitReportsRequest
+    ) -> Callable[[], bytes]:
+        settled: list[Submission] = []
+        told = threading.Event()
+        assert setting.intake.begin(request, lambda one: (settled.append(one), told.set()))
+        assert told.wait(TIMEOUT)
+        assert (setting.intake.bytes_in_hand, setting.observations.requests_waiting) == (
+            len(request.sealed) + len(request.ids) + len(request.payloads),
+            1,
+        )
+        return partial(setting.intake.end, *settled)
+
+    def assert_nothing_in_hand(self, setting: Setting, timed: int) -> None:
+        assert (setting.intake.bytes_in_hand, setting.observations.requests_waiting) == (0, 0)
+        assert setting.observations.commits.timings().count == timed
+
+    def test_they_are_counted(self, importing: Setting) -> None:
+        request = importing.request(15)
+        assert self.ended(importing, request)() == bytes([COUNTED] * 15)
+        assert self.ended(importing, request)() == bytes([2] * 15)
+        assert self.ended(importing, plain(importing, bytes(32), b"\1\2"))() == bytes([COUNTED, 2])
+        nonsense = importing.request()
+        nonsense.sealed = bytes(len(nonsense.sealed))
+        assert self.ended(importing, nonsense)() == bytes([3])
+        self.assert_nothing_in_hand(importing, timed=4)
+        totals = importing.counters.totals()
+        assert totals["REPORT_STATUS_COUNTED"] == 16
+        assert totals["REPORT_STATUS_DUPLICATE"] == 16
+
+    def test_many_are_for_a_thread_of_their_own(self, importing: Setting) -> None:
+        for request in (importing.request(16), plain(importing, os.urandom(256), bytes(16))):
+            assert not importing.intake.begin(request, lambda _: pytest.fail("not begun"))
+            self.assert_nothing_in_hand(importing, timed=0)
+
+    def test_what_is_refused_is_not_begun(self, setting: Setting) -> None:
+        for request in (setting.request(round_number=ROUNDS), plain(setting, bytes(16), b"\1")):
+            with pytest.raises(ReportsRefused):
+                setting.intake.begin(request, lambda _: pytest.fail("not begun"))
+        self.assert_nothing_in_hand(setting, timed=0)
+        assert setting.counters.totals() == {
+            "REFUSAL_REASON_NO_SUCH_ROUND": 1,
+            "REFUSAL_REASON_PLAIN_NOT_TAKEN": 1,
+        }
+
+    def test_what_could_not_be_committed_is_told_at_the_end(
+        self, setting: Setting, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: object, **__: object) -> Committed:
+            raise StoreUnavailable("here", "is full")
+
+        request = setting.request()
+        with monkeypatch.context() as patch:
+            patch.setattr(setting.store, "commit", full)
+            with pytest.raises(ReportsRefused, match="the store cannot be written"):
+                self.ended(setting, request)()
+        # It would look fast.
+        self.assert_nothing_in_hand(setting, timed=0)
+        setting.opening.close()
+        with pytest.raises(ReportsRefused, match="a fault here"):
+            self.ended(setting, request)()
+        self.assert_nothing_in_hand(setting, timed=0)
+        assert setting.counters.totals() == {"REFUSAL_REASON_STORE_UNAVAILABLE": 2}
+
+    def test_a_round_that_closed_meanwhile_is_told_at_the_end(self, setting: Setting) -> None:
+        setting.intake.submit(setting.request())
+        setting.store.close_round(setting.metric.digest, 0, now=START)
+        with pytest.raises(ReportsRefused, match="takes no more"):
+            self.ended(setting, setting.request())()
+        self.assert_nothing_in_hand(setting, timed=2)
+
+    def test_whoever_was_told_is_let_go(self, setting: Setting) -> None:
+        """Else every call would be kept, by itself, until rubbish is collected."""
+
+        class Call:
+            def __init__(self) -> None:
+                self.told = threading.Event()
+                self.settled: Submission | None = None
+
+            def tell(self, settled: Submission) -> None:
+                self.settled = settled
+                self.told.set()
+
+        call = Call()
+        kept = weakref.ref(call)
+        gc.disable()
+        try:
+            assert setting.intake.begin(setting.request(), call.tell)
+            assert call.told.wait(TIMEOUT)
+            del call
+            assert soon(lambda: kept() is None)
+        finally:
+            gc.enable()
+
+
 class TestRetention:
     def test_a_commit_keeps_payloads_and_nothing_that_tells_whose(self, retaining: Setting) -> None:
         first, second = reports_of(retaining, 200), reports_of(retaining, 100)
@@ -313,7 +418,7 @@ def test_nonsense_beside_a_commit_that_fails_stops_nobody(
         raise StoreUnavailable("here", "is full")
 
     metric = Catalogue(importing.bundle, importing.bundle.metrics.values()).by_name["daily"]
-    nonsense, good = Submission(metric, 0), Submission(metric, 1, bytes(metric.report_size))
+    nonsense, good = Waiting(metric, 0), Waiting(metric, 1, bytes(metric.report_size))
     nonsense.open([None])
     with monkeypatch.context() as patch:
         patch.setattr(importing.store, "commit", full)

@@ -22,6 +22,7 @@ from hubbub_aggregator.opening import Opening
 from hubbub_aggregator.opening_pool import OpeningPool
 from hubbub_aggregator.sealed import Sealed
 from hubbub_aggregator.submission import NotOpened, Submission
+from tests.aggregator.waiting import Waiting
 from tests.bundles import Operator, make_bundle, make_metric, make_request
 
 
@@ -68,7 +69,7 @@ def test_reports_are_opened_in_their_order(
 
     reports = some(n)
     with closing(Opening(commit, Histogram(), pool if with_pool else None)) as stage:
-        sent = Submission(metric_of(bundle), 0)
+        sent = Waiting(metric_of(bundle), 0)
         stage.open(sent, sealed(operator, bundle, reports))
         statuses = sent.wait()
     if n < 3:
@@ -101,13 +102,13 @@ def test_a_fault_leaves_nobody_waiting(
     monkeypatch.setattr(Sealed, "open", broken)
     failed: list[Submission] = []
     with closing(Opening(failed.extend, Histogram())) as stage:
-        sent = Submission(metric_of(bundle), 0)
+        sent = Waiting(metric_of(bundle), 0)
         stage.open(sent, sealed(operator, bundle, some(1)))
         with pytest.raises(NotOpened):
             sent.wait()
         # And the next is opened.
         monkeypatch.undo()
-        stage.open(Submission(metric_of(bundle), 0), sealed(operator, bundle, some(1)))
+        stage.open(Waiting(metric_of(bundle), 0), sealed(operator, bundle, some(1)))
     assert [one.n for one in failed] == [1]
 
 
@@ -115,7 +116,7 @@ def test_who_comes_when_it_has_stopped_is_told(operator: Operator, bundle: Bundl
     committed: list[Submission] = []
     stage = Opening(committed.extend, Histogram())
     stage.close()
-    late = Submission(metric_of(bundle), 0)
+    late = Waiting(metric_of(bundle), 0)
     stage.open(late, sealed(operator, bundle, some(1)))
     with pytest.raises(NotOpened):
         late.wait()

@@ -86,9 +86,9 @@ class Stack:
             self._opening,
             self._committer,
             counters=self.counters,
+            observations=observations,
             clock=clock,
             take_plain=take_plain,
-            observations=observations,
         )
         self._admin = AdminService(self._catalogue, self._closer, clock, cast(Any, None))
 

@@ -24,7 +24,7 @@ from hubbub_aggregator.catalogue import Catalogue
 from hubbub_aggregator.committer import Committer
 from hubbub_aggregator.counters import Counters
 from hubbub_aggregator.intake import Intake
-from hubbub_aggregator.observations import Histogram, Observations
+from hubbub_aggregator.observations import Observations
 from hubbub_aggregator.opening import Opening
 from hubbub_aggregator.oracles import OpenHashingOracle, Oracle, oracle_for
 from hubbub_aggregator.publish import Announcements
@@ -63,13 +63,15 @@ def aggregator() -> Aggregator:
     store = Store(str(scratch.folder() / "store"), writer=1, publish_step=100)
     store.adopt(verified)
     clock = float(NOW).__float__
-    committer = Committer(store, Announcements(), clock, Observations(clock))
+    observations = Observations(clock)
+    committer = Committer(store, Announcements(), clock, observations)
     intake = Intake(
         Catalogue(verified, asked),
         {key.key_id: key for key in keys.OPENING},
-        Opening(committer.commit, Histogram()),
+        Opening(committer.commit, observations.opening),
         committer,
         counters=Counters(),
+        observations=observations,
         clock=clock,
         take_plain=True,
     )

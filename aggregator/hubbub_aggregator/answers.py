@@ -30,7 +30,7 @@ class Round:
     state: str
     """"not begun", "open" or "closed"."""
     n: int
-    """Reports in its newest snapshot; 0: it has none yet."""
+    """Reports in its newest snapshot; 0: it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,9 @@ class Estimates(_Figures):
     state: str
     """Where the round stood: "not begun", "open" or "closed"."""
     n: int
-    """Reports in the snapshot; 0: there is none yet, and no figures."""
+    """Reports in the snapshot; 0: there is none, and no figures."""
     as_of: datetime | None
-    """When the snapshot was taken, UTC; None: there is none yet."""
+    """When the snapshot was taken, UTC; None: there is none."""
     publish_step: int
     """New reports that a snapshot waits for while the round is open."""
 
@@ -108,12 +108,12 @@ class PooledEstimates(_Figures):
     rounds: tuple[Round, ...]
     """Those of them that have a snapshot, in their order."""
     n: int
-    """Reports in all these snapshots; 0: there are none yet, and no figures."""
+    """Reports in all these snapshots; 0: there are none, and no figures."""
     at_most: bool
     """Whether errors and intervals are the largest that are possible, since reports of one device
     vary together and nobody knows who answered which rounds; else they are what they are."""
     as_of: datetime | None
-    """When the newest snapshot was taken, UTC; None: there is none yet."""
+    """When the newest snapshot was taken, UTC; None: there is none."""
 
 
 def metric_of(summary: estimate_pb2.MetricSummary) -> Metric:

@@ -98,7 +98,7 @@ class Estimates:
     round: int
     state: RoundState
     n: int
-    """Reports in it; 0: there is no snapshot yet."""
+    """Reports in it; 0: there is no snapshot."""
     mechanism: str
     epsilon: Epsilon
     level: float

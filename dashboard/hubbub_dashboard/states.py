@@ -70,7 +70,7 @@ def _last_known(estimates: Estimates) -> str:
         case RoundState.OPEN:
             return "This round was still open: newer figures may exist."
         case RoundState.CLOSED if estimates.n == 0:
-            return "This round had closed before any report came in."
+            return "This round had closed with no reports, or its counts had been forgotten."
         case RoundState.CLOSED:
             return "This round had closed: these figures are final."
 
@@ -82,7 +82,11 @@ def of_round(estimates: Estimates) -> Status:
         case RoundState.NOT_OPEN:
             return Status(Tone.WAITING, "Not open yet", "This round takes no reports yet.")
         case RoundState.CLOSED if estimates.n == 0:
-            return Status(Tone.FINAL, "Closed", "This round closed before any report came in.")
+            return Status(
+                Tone.FINAL,
+                "Closed",
+                "This round closed with no reports, or its counts were forgotten.",
+            )
         case RoundState.CLOSED:
             return Status(
                 Tone.FINAL, "Closed", "This round takes no more reports: these figures are final."

@@ -161,9 +161,21 @@ class TestRecounting:
         run(one.store, "UPDATE snapshot SET n = 21")
         assert difference() == "the store counted 21 reports, not 20"
         run(one.store, "UPDATE round SET closed_at = NULL")
-        assert difference() == "the store has it open still"
+        still_open = (
+            "the store has it open still, and closed rounds alone can be compared; `hubbub close "
+            "randomised-response --round 0` closes it before the aggregator does, after "
+            "1970-01-01T00:02:00.000Z"
+        )
+        assert difference() == still_open
+        # Before its first snapshot, too.
         run(one.store, "DELETE FROM snapshot")
-        assert difference() == "the store has no counts of it"
+        assert difference() == still_open
+        run(one.store, "UPDATE round SET closed_at = 1")
+        assert difference() == "the store has no counts of it: they were forgotten, or never there"
+        run(one.store, "UPDATE round SET number = 1")
+        assert difference() == (
+            "the store knows no such round; is it the one that it was archived from?"
+        )
 
     def test_of_an_open_domain_it_compares_the_reports(self, one: Counting, folder: Path) -> None:
         """Which have no cells: as many others would come to the same tally."""

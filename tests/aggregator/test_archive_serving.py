@@ -134,8 +134,25 @@ def test_a_file_that_may_not_grow_leaves_the_round_open(
     found = recounted(serve, folder, folder.with_name("store"))
     assert "n = 2,010" in found
     assert "the same as counted live, bit for bit" in found
+    forgotten_counts_are_not_told_as_none(serve, folder)
     assert serve.terminate() == 0
     assert any("File too large" in line for line in serve.lines)
+
+
+def forgotten_counts_are_not_told_as_none(serve: ServeProcess, folder: Path) -> None:
+    """Of such a round nobody says that no report came: the store does not know."""
+    store = folder.with_name("store")
+    assert typed("forget", KEPT, "--counts", "--yes", "--store", store).returncode == 0
+    asked = ("--aggregator", serve.private)
+    empty = "closed with no reports, or its counts were forgotten"
+    assert typed("close", KEPT, *asked).stdout == f"{KEPT}, round 0: was {empty}\n"
+    assert f"no figures: the round {empty}\n" in typed("estimate", KEPT, *asked).stdout
+    summed = typed("query", KEPT, "value 1=1", *asked).stdout
+    assert f"no figures: round 0 of {KEPT} {empty}\n" in summed
+    ran = typed("recount", folder, *asked, "--store", store)
+    assert ran.returncode == 1
+    for who in ("store", "aggregator"):
+        assert f"the {who} has no counts of it: they were forgotten, or never there" in ran.stderr
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def test_people_are_told_what_is_assumed(served: Asked) -> None:
     text = served.run("estimate", "mood", "--rounds", "all").stdout
 
     assert text.startswith("mood, rounds 0 to 3 pooled: n = 600 as of ")
-    assert "\nno reports in rounds 0, 2\n" in text
+    assert "\nno snapshot of rounds 0, 2\n" in text
     assert "share among the reports, each about its device's value in its round (respond" in text
     assert "who answered when is not known" in text
     assert "one hostile device by 2 times as much." in text
@@ -219,7 +219,7 @@ def test_people_are_told_what_is_assumed(served: Asked) -> None:
 def test_noise_that_is_drawn_afresh_adds_up(served: Asked) -> None:
     text = served.run("estimate", "lunch", "--rounds", "0-7").stdout
 
-    assert "\nno reports in rounds 0, 3 to 7\n" in text
+    assert "\nno snapshot of rounds 0, 3 to 7\n" in text
     assert "Every report has noise of its own" in text
     assert "who answered when" not in text
     assert (

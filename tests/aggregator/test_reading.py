@@ -331,7 +331,7 @@ class TestCommands:
     def test_a_round_closed_empty_waits_for_nothing(self, reader: Reader) -> None:
         reader.end("silent")
         text = reader.run("estimate", "silent").stdout
-        assert "no figures: the round closed without a report" in text
+        assert "no figures: the round closed with no reports, or its counts were forgotten" in text
         assert "needs 100" not in text
 
     @pytest.mark.parametrize("command", ["estimate", "close"])

@@ -7,6 +7,7 @@ from hubbub_aggregator.archive.fingerprint import fingerprint, nothing
 from hubbub_aggregator.archive.recount import Recounted
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.reader import Reader
+from hubbub_aggregator.status_record import instant
 from hubbub_aggregator.store import ReportsForgotten, Store
 
 
@@ -41,10 +42,14 @@ class InStore:
         """See Live. Raises StoreError."""
         metric, number = recounted.round.metric, recounted.round.place.round
         published = self._store.published(metric.digest, number)
-        if published is None or published.snapshot is None:
-            return Comparison("the store has no counts of it")
+        if published is None:
+            return Comparison(
+                "the store knows no such round; is it the one that it was archived from?"
+            )
         if not published.closed:
-            return Comparison("the store has it open still")
+            return _open("store", recounted)
+        if published.snapshot is None:
+            return Comparison(_empty("store"))
         live = published.snapshot.tally
         difference = _numbers("store", (live.n, live.plain), recounted)
         if difference is not None:
@@ -81,7 +86,7 @@ class Published:
         if live.digest != metric.digest.hex():
             return Comparison("the aggregator has another metric of this name")
         if live.state != "closed":
-            return Comparison("the aggregator has it open still")
+            return _open("aggregator", recounted)
         difference = _numbers("aggregator", (live.n, live.report["plain"]), recounted)
         if difference is not None:
             return Comparison(difference)
@@ -92,9 +97,26 @@ class Published:
         return Comparison()
 
 
+def _open(who: str, recounted: Recounted) -> Comparison:
+    """What is counted of it yet need not be what is archived."""
+    metric, number = recounted.round.metric, recounted.round.place.round
+    closes = metric.schedule.window(number).closes
+    by_itself = "" if closes is None else f" before the aggregator does, after {instant(closes)}"
+    return Comparison(
+        f"the {who} has it open still, and closed rounds alone can be compared; "
+        f"`hubbub close {metric.name} --round {number}` closes it{by_itself}"
+    )
+
+
+def _empty(who: str) -> str:
+    return f"the {who} has no counts of it: they were forgotten, or never there"
+
+
 def _numbers(who: str, live: tuple[int, int], recounted: Recounted) -> str | None:
     """What differs in n, and in how many of them came unsealed."""
     n, plain = live
+    if not n:
+        return _empty(who)
     if n != recounted.tally.n:
         return f"the {who} counted {n:,} reports, not {recounted.tally.n:,}"
     if plain != recounted.tally.plain:

@@ -6,6 +6,7 @@ import typer
 
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_aggregator.commands.options import MAX_ROUND, AggregatorOption, KeysOption
+from hubbub_aggregator.commands.output import EMPTY
 from hubbub_aggregator.connection import DEFAULT_ADDRESS, TIMEOUT, private_listener
 
 
@@ -31,5 +32,10 @@ def close(
     request = estimate_pb2.CloseRoundRequest(metric=metric, round=round_number)
     with private_listener(aggregator, keys) as channel:
         answer = estimate_pb2_grpc.AdminServiceStub(channel).CloseRound(request, timeout=TIMEOUT)
-    state = "is closed now" if answer.closed_now else "was closed before"
-    print(f"{metric}, round {answer.round}: {state}, with {answer.n:,} reports")
+    if answer.closed_now:
+        state = f"is closed now, with {answer.n:,} reports"
+    elif answer.n:
+        state = f"was closed before, with {answer.n:,} reports"
+    else:
+        state = f"was {EMPTY}"
+    print(f"{metric}, round {answer.round}: {state}")

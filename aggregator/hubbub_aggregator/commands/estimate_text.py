@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from hubbub_aggregator.answers import Estimates, PooledEstimates
-from hubbub_aggregator.commands.output import whose
+from hubbub_aggregator.commands.output import EMPTY, whose
 from hubbub_aggregator.percent import decimals, percent
 from hubbub_aggregator.text_table import text_table
 
@@ -56,7 +56,7 @@ def _of_one_round(answer: Estimates) -> list[str]:
 
 def _no_figures(answer: Estimates) -> str:
     if answer.state == "closed":
-        return "no figures: the round closed without a report"
+        return f"no figures: the round {EMPTY}"
     return (
         f"no figures yet: the first snapshot needs {answer.publish_step:,} reports, "
         f"or the round's end"
@@ -69,7 +69,7 @@ def _pooled_title(answer: PooledEstimates) -> list[str]:
     if answer.n:
         title += f": n = {answer.n:,} as of {answer.report['as_of']}"
     missing = answer.report["without_reports"]
-    return [title, f"no reports in {_spelt(missing)}"] if answer.n and missing else [title]
+    return [title, f"no snapshot of {_spelt(missing)}"] if answer.n and missing else [title]
 
 
 def _spelt(rounds: Sequence[int]) -> str:

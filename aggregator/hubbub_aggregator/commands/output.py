@@ -10,6 +10,9 @@ from hubbub.printing import for_programs
 from hubbub.v1 import estimate_pb2
 from hubbub_aggregator.records import provenance, state_name
 
+# What is stored of a round that was forgotten is what is stored of one that nobody answered.
+EMPTY: Final = "closed with no reports, or its counts were forgotten"
+
 AMONG: Final = {
     "respondents": "share among the devices that answered",
     "population": "share among all devices that would have answered",
@@ -52,5 +55,5 @@ def heading(of: estimate_pb2.Provenance) -> str:
 def no_figures(of: estimate_pb2.Provenance) -> str:
     """Why there is nothing to say of a snapshot that is not there."""
     if of.state == estimate_pb2.ROUND_STATE_CLOSED:
-        return f"no figures: round {of.round} of {of.metric} closed without a report"
+        return f"no figures: round {of.round} of {of.metric} {EMPTY}"
     return f"no figures yet: round {of.round} of {of.metric} has no snapshot; ask again later"

@@ -76,7 +76,7 @@ def _metrics(record: Mapping[str, Any]) -> list[str]:
         named = (metric["metric"], f"{metric['digest'][:16]}…")
         snapshot = newest.get(metric["metric"])
         if snapshot is None:
-            rows.append((*named, "", "", "no snapshot yet"))
+            rows.append((*named, "", "", "no snapshot"))
         else:
             rows.append((*named, str(snapshot["round"]), f"{snapshot['n']:,}", snapshot["as_of"]))
     if not rows:

@@ -77,6 +77,12 @@ def run() -> None:
         app()
     except (Mistake, HubbubError) as error:
         sys.exit(f"hubbub: {error}")
+    except UnicodeEncodeError as error:
+        # Text of the command line that is none, or a path from a file that this locale cannot name.
+        sys.exit(
+            f"hubbub: {error.object[error.start : error.end]!r} cannot be written in "
+            f"{error.encoding}; type UTF-8, in a locale such as LC_ALL=C.UTF-8"
+        )
     except BrokenPipeError:
         # Whoever read our output has gone (`hubbub … | head`); nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import stat
+import subprocess
 import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +43,7 @@ from tests.aggregator.archives import (
 from tests.aggregator.stores import run
 from tests.aggregator.waiting import Waiting
 from tests.bundles import Operator, make_bundle, make_metric
+from tests.processes import COMMAND
 from tests.typed import typed
 
 CANDIDATES = ["tea", "coffee"]
@@ -585,7 +587,8 @@ class TestDamage:
             (other, "not those that were written"),
             (lambda table, _: table.drop(["id"]), "not an id and a payload"),
             (says(n="41"), "says n '41', not 40"),
-            (says(round="1"), "says round '1', not 0"),
+            (says(round="1"), "is the file of round 1 of metric"),
+            (says(round="?"), "says round '\\?', which its contract has not"),
             (says(digest="0" * 64), "says digest '0000"),
             (says(format="2"), "run a newer Hubbub"),
             (says(contract="?"), "not base64"),
@@ -617,9 +620,22 @@ class TestDamage:
                 assert after.tally.to_bytes() == before.tally.to_bytes()
 
     def test_a_round_under_another_name_is_refused(self, path: Path, folder: Path) -> None:
-        path.parent.rename(path.parent.with_name("round=7"))
-        with pytest.raises(ArchiveError, match="says round '0', not 7"):
-            recounted(folder)
+        """Which says what it is, and where it belongs."""
+        for moved in (
+            path.parents[1] / "round=7" / path.name,
+            folder / f"digest={'0' * 64}" / "round=0" / path.name,
+        ):
+            moved.parent.mkdir(parents=True)
+            path.rename(moved)
+            with pytest.raises(ArchiveError) as raised:
+                recounted(folder)
+            assert str(raised.value) == (
+                f"{moved} is the file of round 0 of metric {NAME!r}, which belongs in "
+                f"{path.parent}; move it there"
+            )
+            moved.rename(path)
+        (found,) = recounted(folder)
+        assert found.tally.n == 40
 
     def test_a_metric_that_does_not_allow_it_is_refused(
         self, one: Counting, path: Path, folder: Path
@@ -638,7 +654,7 @@ class TestDamage:
         """Nor does a store ever see its number."""
         rewritten(path, says(round=str(number)))
         path.parent.rename(path.parent.with_name(f"round={number}"))
-        with pytest.raises(ArchiveError, match="its contract has no such round"):
+        with pytest.raises(ArchiveError, match="which its contract has not"):
             recounted(folder)
 
     @pytest.mark.parametrize("name", ["a[b]*?'c", "~", "ünï\n;"])
@@ -657,6 +673,36 @@ class TestDamage:
         assert not strange.exists()
         with pytest.raises(ArchiveError, match="is not UTF-8"):
             list(places(strange))
+
+    def test_a_folder_that_is_not_there_is_no_archive(self, tmp_path: Path) -> None:
+        ran = typed("recount", "nowhere", cwd=tmp_path)
+        assert (ran.returncode, ran.stdout) == (1, "")
+        assert ran.stderr == (
+            "hubbub: there is no archive folder nowhere; give the one that `hubbub serve` has as "
+            "--archive, or as HUBBUB_ARCHIVE\n"
+        )
+
+    def test_a_name_is_its_bytes_in_whatever_encoding_names_are(
+        self, one: Counting, path: Path, tmp_path: Path
+    ) -> None:
+        """In the locale C without its UTF-8 mode Python takes names for ASCII."""
+        one.close()
+        folder = path.parents[2].rename(tmp_path / "ünï")
+        store = (tmp_path / "store").rename(folder / "store")
+        environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
+
+        def ran(*command: object) -> str:
+            words = [COMMAND, *map(str, command), "--store", str(store)]
+            return subprocess.run(
+                words, check=False, env=environment, capture_output=True, text=True
+            ).stdout
+
+        assert "the same as counted live, bit for bit" in ran("recount", folder)
+        looked_at = ran("doctor", "--archive", folder)
+        assert "store is whole and can be written" in looked_at
+        assert "can be written\nok       limits" in looked_at
+        ran("backup", folder / "copy")
+        assert (folder / "copy").exists()
 
     def test_what_may_not_be_read_is_not_passed_over(
         self, path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch

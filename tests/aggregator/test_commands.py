@@ -159,6 +159,19 @@ def test_an_address_that_is_no_utf_8_is_a_mistake_too(command: list[str], addres
     )
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["estimate", "caf\udce9"], ["query", "lunch", "caf\udce9=1"], ["close", "caf\udce9"]],
+)
+def test_what_is_no_utf_8_is_a_mistake_where_it_is_sent(command: list[str]) -> None:
+    ran = typed(*command, "--aggregator", "127.0.0.1:1")
+    assert ran.returncode == 1
+    assert ran.stderr == (
+        "hubbub: '\\udce9' cannot be written in utf-8; type UTF-8, in a locale such as "
+        "LC_ALL=C.UTF-8\n"
+    )
+
+
 def test_every_command_and_option_has_a_help_text() -> None:
     top = typed("--help")
     assert top.returncode == 0

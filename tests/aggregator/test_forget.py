@@ -265,7 +265,7 @@ def test_closing_overwrites_the_ids(
     ("arguments", "text"),
     [
         (["nothing"], "knows no metric 'nothing'"),
-        ([OPEN, "--archive", "nowhere"], "there is no archive nowhere; give --archive"),
+        ([OPEN, "--archive", "nowhere"], "there is no archive folder nowhere; give the one"),
         ([OPEN, "--store", "nowhere"], "there is no store"),
     ],
 )

@@ -36,19 +36,31 @@ def path_of(archive: Path, digest: bytes, number: int) -> Path:
     return folder_of(archive, digest) / f"round={number}" / _FILE
 
 
-def require_name(archive: Path) -> None:
-    """Raises ArchiveError for a folder that could be written, and not read by DuckDB."""
+def require_name(path: Path) -> str:
+    """The absolute path as DuckDB takes it, in whatever encoding Python takes names to be.
+
+    Raises ArchiveError for what could be written, and not read by DuckDB.
+    """
+    name = os.fsencode(path.absolute())
     try:
-        str(archive.absolute()).encode()
-    except UnicodeEncodeError:
+        return name.decode()
+    except UnicodeDecodeError:
+        raise ArchiveError(f"the archive's path {name!r} is not UTF-8; give another one") from None
+
+
+def require_folder(archive: Path) -> None:
+    """Raises ArchiveError if there is no archive."""
+    if not archive.is_dir():
         raise ArchiveError(
-            f"the archive's path {os.fsencode(archive.absolute())!r} is not UTF-8; give another one"
-        ) from None
+            f"there is no archive folder {archive}; give the one that `hubbub serve` has as "
+            f"--archive, or as HUBBUB_ARCHIVE"
+        )
 
 
 def places(archive: Path) -> Iterator[Place]:
     """Every file of reports in an archive, by digest and round. Raises ArchiveError or OSError."""
     require_name(archive)
+    require_folder(archive)
     found: list[Place] = []
     for folder in _within(archive, _DIGEST):
         for path in _within(folder, _ROUND):

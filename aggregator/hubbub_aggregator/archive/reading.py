@@ -15,7 +15,7 @@ from hubbub.contract import Metric, parse_metric
 from hubbub.errors import BundleError
 from hubbub.limits import REPORT_ID_BYTES
 from hubbub_aggregator.archive.errors import ArchiveError
-from hubbub_aggregator.archive.files import Place
+from hubbub_aggregator.archive.files import Place, path_of, require_name
 from hubbub_aggregator.archive.sorting import id_words
 from hubbub_aggregator.archive.writing import FORMAT
 from hubbub_aggregator.oracles import Payloads, oracle_for
@@ -128,14 +128,10 @@ def open_round(place: Place) -> ArchivedRound:
             f"Hubbub"
         )
     metric = _contract(place, _said(place, said, "contract"))
-    digest, number = place.digest.hex(), place.round
-    for name, expected in {"digest": digest, "round": str(number), "n": str(rows)}.items():
+    for name, expected in {"digest": metric.digest.hex(), "n": str(rows)}.items():
         if _said(place, said, name) != expected:
             raise damaged(place, f"it says {name} {said[_key(name)][:64]!r}, not {expected}")
-    if metric.digest != place.digest:
-        raise damaged(place, "it holds another contract than its name says")
-    if number >= metric.schedule.rounds:
-        raise damaged(place, "its contract has no such round")
+    _require_place(place, metric, _round(place, _said(place, said, "round"), metric))
     if not metric.retain:
         raise ArchiveError(
             f"{place.path} keeps reports of metric {metric.name!r}, whose contract does not allow "
@@ -166,6 +162,22 @@ def _said(place: Place, said: Mapping[bytes, str], name: str) -> str:
         raise damaged(place, f"it does not say its {name}") from None
 
 
+def _round(place: Place, text: str, metric: Metric) -> int:
+    if _NUMBER.fullmatch(text) is None or int(text) >= metric.schedule.rounds:
+        raise damaged(place, f"it says round {text[:20]!r}, which its contract has not")
+    return int(text)
+
+
+def _require_place(place: Place, metric: Metric, number: int) -> None:
+    """Raises ArchiveError for a file that was moved to where another is looked for."""
+    if (metric.digest, number) != (place.digest, place.round):
+        belongs = path_of(place.path.parents[2], metric.digest, number)
+        raise ArchiveError(
+            f"{place.path} is the file of round {number} of metric {metric.name!r}, which belongs "
+            f"in {belongs.parent}; move it there"
+        )
+
+
 def _plain(place: Place, text: str, n: int) -> int:
     if _NUMBER.fullmatch(text) is None or int(text) > n:
         raise damaged(place, f"it says plain {text[:20]!r} of {n:,} reports")
@@ -189,7 +201,7 @@ def _rows(
     import pyarrow as pa
 
     # A name is no pattern here, and of one that begins with ~ that is no home.
-    name = _GLOB.sub(lambda special: f"[{special[0]}]", str(place.path.absolute()))
+    name = _GLOB.sub(lambda special: f"[{special[0]}]", require_name(place.path))
     most = max(_FEWEST_ROWS, _BATCH // (REPORT_ID_BYTES + size))
     try:
         found = reader.sql(

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from hubbub_aggregator.archive.errors import ArchiveError
-from hubbub_aggregator.archive.files import folder_of, path_of
+from hubbub_aggregator.archive.files import folder_of, path_of, require_folder
 from hubbub_aggregator.whole_file import sync_folder
 
 
@@ -15,8 +15,7 @@ def size_of(archive: Path, digest: bytes, open_rounds: Collection[int]) -> int:
 
     Raises ArchiveError if there is no archive, or OSError.
     """
-    if not archive.is_dir():
-        raise ArchiveError(f"there is no archive {archive}; give --archive")
+    require_folder(archive)
     return sum(
         path.stat().st_size
         for folder in _rounds(archive, digest, open_rounds)

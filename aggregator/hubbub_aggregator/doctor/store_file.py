@@ -105,7 +105,7 @@ def _open(path: Path) -> sqlite3.Connection:
     """To read alone: a store that nobody has open must not come to have files beside it."""
     beside = [Path(f"{path}{suffix}").exists() for suffix in ("-wal", "-shm")]
     how = "mode=ro&readonly_shm=1" if all(beside) else "immutable=1"
-    return sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True, timeout=_PATIENCE)
+    return sqlite3.connect(f"file:{quote(os.fsencode(path))}?{how}", uri=True, timeout=_PATIENCE)
 
 
 def _content(

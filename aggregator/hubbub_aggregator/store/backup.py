@@ -73,7 +73,9 @@ def _path(location: str) -> Path:
 
 def _copy(path: Path, scratch: Path) -> None:
     # An ordinary connection but for making no file: it locks as the aggregator's own do.
-    source = sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=_LOCK_WAIT)
+    source = sqlite3.connect(
+        f"file:{quote(os.fsencode(path))}?mode=rw", uri=True, timeout=_LOCK_WAIT
+    )
     with closing(source), closing(sqlite3.connect(scratch)) as copy:
         source.execute("PRAGMA query_only = ON")
         known = source.execute(

@@ -20,9 +20,16 @@ TIMEOUT: Final = 30.0
 # Surrogates stand for what is typed and is no UTF-8; gRPC would raise what Python does.
 _ADDRESS: Final = re.compile(r"(\[[^\]\ud800-\udfff]+\]|[^:/\[\]\ud800-\udfff]+):[0-9]{1,5}")
 
-# How gRPC's core words that nobody was reached, and that an answer in plaintext was no TLS.
+# With every refusal the aggregator sends this; what gRPC says by itself is without.
+_REFUSAL: Final = "grpc-status-details-bin"
+
+# How gRPC's core words what came of connecting: that it never came to a call is in the first two.
 _OUT_OF_REACH: Final = ("failed to", "errors resolving")
 _PLAINTEXT: Final = "WRONG_VERSION_NUMBER"
+_OTHER_AUTHORITY: Final = "CERTIFICATE_VERIFY_FAILED"
+_OTHER_NAME: Final = "Hostname Verification Check failed"
+_NO_GRPC: Final = "Failed parsing HTTP/2"
+_HUNG_UP: Final = ("Socket closed", "Connection reset by peer")
 
 _OPTIONS: Final = (
     # Estimates of 65,536 values with long labels.
@@ -36,6 +43,10 @@ _OPTIONS: Final = (
 
 class CallFailed(Mistake):
     """A call that was refused or not answered; the message is one sentence that says why."""
+
+
+class NoAnswer(CallFailed):
+    """A call that was sent, it may be, and perhaps done, before the aggregator went away."""
 
 
 class BadAddress(Mistake):
@@ -61,19 +72,61 @@ def calling(address: str) -> Generator[None]:
     try:
         yield
     except grpc.RpcError as error:
-        raise CallFailed(_sentence(address, error)) from None
+        raise _failure(address, error) from None
 
 
-def _sentence(address: str, error: grpc.RpcError) -> str:
+def _failure(address: str, error: grpc.RpcError) -> CallFailed:
     code, details = error.code(), error.details() or ""
+    if any(key == _REFUSAL for key, _ in error.trailing_metadata() or ()):
+        return CallFailed(details)
+    if details.startswith(_OUT_OF_REACH):
+        return CallFailed(_unreached(address, details))
+    match code:
+        case grpc.StatusCode.DEADLINE_EXCEEDED:
+            return NoAnswer(
+                f"the aggregator at {address} does not answer: it hangs, or something else "
+                f"listens there"
+            )
+        case grpc.StatusCode.UNAVAILABLE | grpc.StatusCode.CANCELLED:
+            return NoAnswer(f"the aggregator at {address} went away before it answered")
+        case grpc.StatusCode.UNIMPLEMENTED:
+            return CallFailed(
+                f"what listens at {address} does not know this call: it is no private listener, or "
+                f"that of another version"
+            )
+        case _:
+            return NoAnswer(
+                f"the aggregator at {address} answered {code.name}; its log may say why"
+            )
+
+
+def _unreached(address: str, details: str) -> str:
+    """Why there is no connection, and what to do."""
     if _PLAINTEXT in details:
         return f"the listener at {address} speaks plaintext; leave out the keys folder"
-    if code is grpc.StatusCode.DEADLINE_EXCEEDED or details.startswith(_OUT_OF_REACH):
+    if _OTHER_AUTHORITY in details:
         return (
-            f"no aggregator answers at {address}; is `hubbub serve` running, with its private "
-            f"listener there, and does it want --keys?"
+            f"the certificate of the listener at {address} is not of the keys folder's authority; "
+            f"give --keys the folder of that aggregator"
         )
-    return details or f"the aggregator at {address} answered {code.name}"
+    if _OTHER_NAME in details:
+        host = address.rpartition(":")[0].strip("[]")
+        return (
+            f"the certificate of the listener at {address} is for other names; use one of those, "
+            f"or have one made for this: hubbub keygen KEYS --new-certificate --host {host}, with "
+            f"every other --host again"
+        )
+    if _NO_GRPC in details:
+        return f"what listens at {address} is no aggregator; give its private listener's address"
+    if any(how in details for how in _HUNG_UP):
+        return (
+            f"what listens at {address} hangs up: it wants the --keys of its aggregator, is none, "
+            f"or just ended"
+        )
+    return (
+        f"no aggregator answers at {address}; is `hubbub serve` running, with its private "
+        f"listener there, and does it want --keys?"
+    )
 
 
 def is_loopback(address: str) -> bool:

@@ -817,10 +817,11 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "text"),
         [
-            (["nothing"], "holds no reports of metric 'nothing'; give"),
+            (["nothing"], f"and what is in it: {OPEN}, {NAME}\n"),
             ([NAME, "--round", 2], f"holds no reports of round 2 of metric '{NAME}'; give"),
             ([NAME, "--candidates", "drinks.txt"], "leave out --candidates"),
             (["--store", "nowhere"], "there is no store"),
+            (["--store", "drinks.txt"], "drinks.txt: is no SQLite database, and so no store; give"),
             (["--aggregator", "h\udcff:7444"], "an aggregator is at host:port, for example"),
         ],
     )

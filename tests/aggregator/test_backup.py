@@ -155,7 +155,9 @@ class TestRefusals:
 
     def test_something_else(self, tmp_path: Path) -> None:
         (tmp_path / "diary").write_text("Dear diary\n" * 1_000)
-        assert "cannot be copied" in self._refusal(tmp_path / "b", "--store", tmp_path / "diary")
+        said = self._refusal(tmp_path / "b", "--store", tmp_path / "diary")
+        assert "is no SQLite database, and so no store; give --store another path" in said
+        assert "is not a Hubbub store" in self._refusal(tmp_path / "b", "--store", tmp_path)
         with closing(sqlite3.connect(tmp_path / "other")) as connection:
             connection.execute("CREATE TABLE diary (day)")
         assert "is not a Hubbub" in self._refusal(tmp_path / "b", "--store", tmp_path / "other")

@@ -250,8 +250,9 @@ class TestStores:
 
     def test_something_else(self, place: Place) -> None:
         place.store.write_text("Dear diary\n" * 1_000)
-        assert "is damaged" in place.trouble()["store"]
+        assert "is no SQLite database, and so no store" in place.trouble()["store"]
         place.store.unlink()
+        assert "is not a Hubbub store" in place.trouble("--store", place.folder)["store"]
         with closing(sqlite3.connect(place.store)) as connection:
             connection.execute("CREATE TABLE diary (day)")
         assert "is not a Hubbub store" in place.trouble()["store"]

@@ -1,6 +1,8 @@
 """`hubbub forget`: what was kept is gone, and what must stay is there."""
 
+import io
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -167,6 +169,22 @@ def test_it_asks(
 
 
 @pytest.mark.parametrize("location", ["sqlite"], indirect=True)
+def test_without_an_answer_nothing_goes(
+    counting: Counting, location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    ran = forget(location, tmp_path)
+    assert (ran.returncode, ran.stdout[-1]) == (1, "\n")
+    assert ran.stderr == (
+        f"hubbub: {OPEN} keeps the reports of round 1, which can be forgotten when closed\n"
+        f"hubbub: nothing was forgotten: nobody answered; --yes answers beforehand\n"
+    )
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    assert forget(location, tmp_path).stdout.endswith(f"{OPEN}: nothing was forgotten\n")
+    assert sizes(counting, OPEN) == 40
+
+
+@pytest.mark.parametrize("location", ["sqlite"], indirect=True)
 def test_no_byte_is_left_in_an_sqlite_store(
     counting: Counting, location: str, tmp_path: Path, reports: list[Report]
 ) -> None:
@@ -264,7 +282,8 @@ def test_closing_overwrites_the_ids(
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["nothing"], "knows no metric 'nothing'"),
+        (["nothing"], f"knows no metric 'nothing'; it knows: {COUNTED}, {OPEN}, {OTHER}\n"),
+        ([OPEN, "--store", "."], "is not a Hubbub store"),
         ([OPEN, "--archive", "nowhere"], "there is no archive folder nowhere; give the one"),
         ([OPEN, "--store", "nowhere"], "there is no store"),
     ],

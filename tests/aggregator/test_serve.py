@@ -290,7 +290,7 @@ class TestStores:
 
     def test_something_else(self, keys: Operator, bundle: Path, tmp_path: Path) -> None:
         (tmp_path / "diary").write_text("Dear diary\n" * 1_000)
-        assert "is damaged" in refusal(keys, bundle, tmp_path / "diary")
+        assert "is no SQLite database" in refusal(keys, bundle, tmp_path / "diary")
 
 
 def test_the_pure_python_parser_is_refused(keys: Operator, bundle: Path, tmp_path: Path) -> None:

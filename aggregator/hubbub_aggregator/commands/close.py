@@ -5,9 +5,10 @@ from typing import Annotated
 import typer
 
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
+from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands.options import MAX_ROUND, AggregatorOption, KeysOption
 from hubbub_aggregator.commands.output import EMPTY
-from hubbub_aggregator.connection import DEFAULT_ADDRESS, TIMEOUT, private_listener
+from hubbub_aggregator.connection import DEFAULT_ADDRESS, TIMEOUT, NoAnswer, private_listener
 
 
 def close(
@@ -30,8 +31,15 @@ def close(
     themselves when their grace is over.
     """
     request = estimate_pb2.CloseRoundRequest(metric=metric, round=round_number)
-    with private_listener(aggregator, keys) as channel:
-        answer = estimate_pb2_grpc.AdminServiceStub(channel).CloseRound(request, timeout=TIMEOUT)
+    try:
+        with private_listener(aggregator, keys) as channel:
+            stub = estimate_pb2_grpc.AdminServiceStub(channel)
+            answer = stub.CloseRound(request, timeout=TIMEOUT)
+    except NoAnswer as error:
+        raise CommandError(
+            f"{error}; the round may be closed now, or not: see whether it runs with `hubbub "
+            f"status`, and give the same command again, which says whether it was closed before"
+        ) from None
     if answer.closed_now:
         state = f"is closed now, with {answer.n:,} reports"
     elif answer.n:

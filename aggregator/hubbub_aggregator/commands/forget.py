@@ -11,6 +11,7 @@ from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands import serve_options as options
 from hubbub_aggregator.commands.output import remark
 from hubbub_aggregator.commands.store import open_store
+from hubbub_aggregator.some_names import some
 
 if TYPE_CHECKING:
     from hubbub.contract import Metric
@@ -78,10 +79,13 @@ def forget(
 
 
 def _known(store: "Store", name: str) -> "Metric":
-    for metric in store.metrics():
-        if metric.name == name:
-            return metric
-    raise CommandError(f"{store.location} knows no metric {name!r}; look for its name in the store")
+    known = {metric.name: metric for metric in store.metrics()}
+    try:
+        return known[name]
+    except KeyError:
+        raise CommandError(
+            f"{store.location} knows no metric {name!r}; it knows: {some(list(known), name)}"
+        ) from None
 
 
 def _agreed(
@@ -108,7 +112,22 @@ def _agreed(
             f"forgotten when closed"
         )
     print(f"{metric.name}: " + ", and ".join(parts))
-    return yes or typer.confirm("Delete this for good?")
+    if yes or _confirmed():
+        return True
+    print(f"{metric.name}: nothing was forgotten")
+    return False
+
+
+def _confirmed() -> bool:
+    """Raises CommandError if nobody answers."""
+    try:
+        return typer.confirm("Delete this for good?")
+    except typer.Abort:
+        # The question's line has not ended.
+        print()
+        raise CommandError(
+            "nothing was forgotten: nobody answered; --yes answers beforehand"
+        ) from None
 
 
 def _nothing(metric: "Metric", open_rounds: Sequence[int], *, counts: bool) -> str:

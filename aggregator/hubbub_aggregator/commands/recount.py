@@ -11,6 +11,7 @@ from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands.options import MAX_ROUND, FormatOfOne, FormatOfOneOption, KeysOption
 from hubbub_aggregator.commands.output import print_json, remark
 from hubbub_aggregator.commands.store import open_store
+from hubbub_aggregator.some_names import some
 
 if TYPE_CHECKING:
     from hubbub_aggregator.archive.comparing import Comparison, Live
@@ -120,9 +121,10 @@ def _chosen(
     if not chosen and not failures:
         what = "" if number is None else f" of round {number}"
         what += "" if name is None else f" of metric {name!r}"
+        there = f": {some(sorted(set(names.values())), name or '')}" if names else ""
         raise CommandError(
             f"{folder} holds no reports{what}; give the folder of `hubbub serve --archive`, and "
-            f"what is in it"
+            f"what is in it{there}"
         )
     return chosen, failures
 

@@ -23,6 +23,7 @@ from hubbub_aggregator.commands.output import print_csv, print_json, remark, who
 from hubbub_aggregator.csv_table import read_columns
 from hubbub_aggregator.percent import decimals, percent
 from hubbub_aggregator.records import rows
+from hubbub_aggregator.some_names import some
 from hubbub_aggregator.text_table import text_table
 
 # Some minutes' work; whoever wants more may scale the intervals by the root of it.
@@ -101,7 +102,7 @@ def _metric(path: Path, name: str, operator_key: str | None) -> Metric:
     if operator_key is not None:
         Bundle.verify(signed, operator_key=operator_key)
     if name not in metrics:
-        raise CommandError(f"{path} has no metric {name!r}; it has {', '.join(metrics) or 'none'}")
+        raise CommandError(f"{path} has no metric {name!r}; it has {some(list(metrics), name)}")
     require_proof(metrics[name])
     return metrics[name]
 

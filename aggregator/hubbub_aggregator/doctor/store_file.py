@@ -16,6 +16,7 @@ from hubbub.bundle import Bundle
 from hubbub_aggregator.doctor.disk import look_at_disk
 from hubbub_aggregator.doctor.findings import About, Finding
 from hubbub_aggregator.store import schema
+from hubbub_aggregator.store.errors import NO_DATABASE
 
 _store, _disk = About("store"), About("disk")
 
@@ -82,6 +83,9 @@ def _file(path: Path, operator: str | None, bundle: Bundle | None) -> Iterator[F
         else:
             yield _store.ok(f"{path} is not there yet; `hubbub serve` makes it, empty")
         return
+    if not path.is_file():
+        yield _store.problem(f"{path} is not a Hubbub store; give --store another path")
+        return
     if not path.stat().st_size:
         yield _store.problem(f"{path} is an empty file, which a store never is; remove it if new")
         return
@@ -98,7 +102,10 @@ def _file(path: Path, operator: str | None, bundle: Bundle | None) -> Iterator[F
     except sqlite3.OperationalError as error:
         yield _store.problem(f"{path} cannot be read ({error}); mend that and look again")
     except sqlite3.DatabaseError as error:
-        yield _store.problem(f"{path} is damaged ({error}); restore it from a backup")
+        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            yield _store.problem(f"{path} {NO_DATABASE}")
+        else:
+            yield _store.problem(f"{path} is damaged ({error}); restore it from a backup")
 
 
 def _open(path: Path) -> sqlite3.Connection:

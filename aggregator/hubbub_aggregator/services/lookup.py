@@ -1,16 +1,14 @@
 """Finding what a request names; the same words for the same mistakes everywhere."""
 
-from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Final
 
 import grpc
 
 from hubbub_aggregator.catalogue import Catalogue, CataloguedMetric
 from hubbub_aggregator.refusals import Refused
+from hubbub_aggregator.some_names import some
 
 # A status travels in headers, which hold 8 KiB.
-_NAMES: Final = 10
 _NAME_LENGTH: Final = 64
 _LABEL_LENGTH: Final = 40
 
@@ -22,7 +20,7 @@ def find_metric(catalogue: Catalogue, name: str) -> CataloguedMetric:
         asked = name[:_NAME_LENGTH]
         raise Refused(
             grpc.StatusCode.NOT_FOUND,
-            f"there is no metric {asked!r}; there are: {_some(list(catalogue.by_name), asked)}",
+            f"there is no metric {asked!r}; there are: {some(list(catalogue.by_name), asked)}",
         )
     return metric
 
@@ -57,14 +55,6 @@ def find_value(metric: CataloguedMetric, label: str) -> int:
         asked, labels = label[:_LABEL_LENGTH], [known[:_LABEL_LENGTH] for known in domain.labels]
         raise Refused(
             grpc.StatusCode.NOT_FOUND,
-            f"metric {name!r} has no value {asked!r}; it has: {_some(labels, asked)}",
+            f"metric {name!r} has no value {asked!r}; it has: {some(labels, asked)}",
         )
     return index
-
-
-def _some(names: Sequence[str], asked: str) -> str:
-    """All the names if they are few, else the nearest to what was asked, or the first."""
-    if len(names) <= _NAMES:
-        return ", ".join(names) or "none"
-    shown = get_close_matches(asked, names, _NAMES) or names[:_NAMES]
-    return f"{', '.join(shown)} and {len(names) - len(shown):,} more"

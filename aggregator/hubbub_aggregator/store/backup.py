@@ -12,6 +12,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from hubbub_aggregator.store import schema
+from hubbub_aggregator.store.errors import NO_DATABASE
 
 # How long it waits for an aggregator that has the store to itself for a moment, seconds.
 _LOCK_WAIT: Final = 20.0
@@ -30,6 +31,8 @@ def back_up(location: str, destination: Path) -> int:
     path = _path(location)
     if not path.exists():
         raise BackupError(f"there is no store {path}; give --store")
+    if not path.is_file():
+        raise BackupError(f"{path} is not a Hubbub store; give --store another path")
     if destination.exists():
         raise BackupError(f"{destination} is there already; give a name that is not taken")
     # Beside the destination, and given the name when it is whole: made private.
@@ -51,6 +54,8 @@ def back_up(location: str, destination: Path) -> int:
             f"{destination} is there already; give a name that is not taken"
         ) from None
     except sqlite3.Error as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            raise BackupError(f"{path} {NO_DATABASE}") from None
         raise BackupError(
             f"{path} cannot be copied ({error}); `hubbub doctor` says what is wrong with it"
         ) from None

@@ -1,5 +1,12 @@
 """What opening or using a store can meet. Each sentence says which store, and what to do."""
 
+from typing import Final
+
+NO_DATABASE: Final = (
+    "is no SQLite database, and so no store; give --store another path, or restore it from a "
+    "backup if it was one"
+)
+
 
 class StoreError(Exception):
     """The base of all of them."""

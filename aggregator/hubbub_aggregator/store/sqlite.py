@@ -38,6 +38,8 @@ def open_file(path: Path) -> Engine:
     """Raises StoreUnavailable, NotAStore, NewerSchema or StoreDamaged."""
     if not path.exists():
         _create(path)
+    if not path.is_file():
+        raise NotAStore(str(path))
     engine = _engine(path)
     try:
         with translated(str(path)):

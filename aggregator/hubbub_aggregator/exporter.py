@@ -6,8 +6,9 @@ reads them, so it belongs on the operator's network alone.
 
 from collections.abc import Callable, Iterable
 from typing import Final
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app, start_http_server
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -21,6 +22,8 @@ from hubbub_aggregator.listeners import AddressTaken
 from hubbub_aggregator.observations import BUCKETS, Observations, Timings
 
 Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily | InfoMetricFamily
+
+_PATH: Final = "/metrics"
 
 _EDGES: Final = (*(f"{bound:.6g}" for bound in BUCKETS), "+Inf")
 
@@ -187,6 +190,7 @@ class Exporter:
             )
         except OSError:
             raise AddressTaken(address) from None
+        self._server.set_app(_at_its_path(make_wsgi_app(self._registry)))
         self.address: Final = f"{host}:{self._server.server_port}"
 
     def show(self, collector: StatusCollector) -> None:
@@ -199,6 +203,18 @@ class Exporter:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+def _at_its_path(metrics: WSGIApplication) -> WSGIApplication:
+    """The library's own answers to every path: a scrape of a mistyped one would seem to work."""
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        if environ["PATH_INFO"] == _PATH:
+            return metrics(environ, start_response)
+        start_response("404 Not Found", [("Content-Type", "text/plain")])
+        return [f"the metrics are at {_PATH}\n".encode()]
+
+    return answer
 
 
 def _bare(host: str) -> str:

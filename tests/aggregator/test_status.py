@@ -76,7 +76,9 @@ def scrape(serve: ServeProcess) -> dict[str, Metric]:
     return {family.name: family for family in text_string_to_metric_families(text)}
 
 
-def test_a_scrape_in_the_newer_format_can_be_read_too(serve: ServeProcess, bundle: Bundle) -> None:
+def test_a_scrape_is_at_its_path_alone_in_the_newer_format_too(
+    serve: ServeProcess, bundle: Bundle
+) -> None:
     send(serve, bundle, "often", STEP)
     connection = http.client.HTTPConnection(serve.address("metrics"), timeout=TIMEOUT)
     with closing(connection):
@@ -89,6 +91,11 @@ def test_a_scrape_in_the_newer_format_can_be_read_too(serve: ServeProcess, bundl
             for family in openmetrics.text_string_to_metric_families(response.read().decode())
         }
     assert {"hubbub_reports", "hubbub_commit_seconds", "hubbub_build"} <= families
+    for path in ("/", "/metric", "/metrics/more", "/favicon.ico"):
+        with closing(connection):
+            connection.request("GET", path)
+            response = connection.getresponse()
+            assert (response.status, response.read()) == (404, b"the metrics are at /metrics\n")
 
 
 def samples(family: Metric) -> dict[tuple[str, ...], float]:

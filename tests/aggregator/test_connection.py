@@ -151,9 +151,11 @@ def pass_back(server: socket.socket, client: socket.socket) -> None:
 def test_killed_in_the_middle_of_a_call(
     operator: Operator, path: Path, tmp_path: Path, command: str, then: str
 ) -> None:
-    with ServeProcess(operator, path, tmp_path / "store") as serve:
-        with deadly(serve, CALLS[command]) as address:
-            ran = typed(command, "lunch", "--aggregator", address)
+    with (
+        ServeProcess(operator, path, tmp_path / "store") as serve,
+        deadly(serve, CALLS[command]) as address,
+    ):
+        ran = typed(command, "lunch", "--aggregator", address)
     assert ran.returncode == 1
     assert ran.stderr == (
         f"hubbub: the aggregator at {address} went away before it answered{then}\n"

@@ -2,9 +2,12 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
+from hubbub_aggregator.app import app
 from hubbub_aggregator.settings import Settings, SettingsError, load_settings
 
 
@@ -32,6 +35,13 @@ def test_the_documentation_lists_every_setting() -> None:
     listed = set(re.findall(r"^\| `--[a-z-]+` \| `HUBBUB_([A-Z_]+)`", text, re.MULTILINE))
     fields = {name.upper() for name in Settings.model_fields} - {"PUBLISH"}
     assert listed == fields | {"PUBLISH__STEP"}
+    # And every flag, of which some are no settings.
+    flags = re.findall(
+        r"^\| `(--[a-z-]+)` \|", text.partition("## When something")[0], re.MULTILINE
+    )
+    commands: Any = typer.main.get_command(app)
+    options = [one.opts[0] for one in commands.get_command(None, "serve").params]
+    assert sorted(flags) == sorted(one for one in options if one.startswith("--"))
 
 
 def test_each_source_goes_before_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,7 @@ def calling(address: str) -> Generator[None]:
 
 def _failure(address: str, error: grpc.RpcError) -> CallFailed:
     code, details = error.code(), error.details() or ""
-    if any(key == _REFUSAL for key, _ in error.trailing_metadata() or ()):
+    if any(entry.key == _REFUSAL for entry in error.trailing_metadata() or ()):
         return CallFailed(details)
     if details.startswith(_OUT_OF_REACH):
         return CallFailed(_unreached(address, details))

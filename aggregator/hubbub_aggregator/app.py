@@ -79,9 +79,10 @@ def run() -> None:
         sys.exit(f"hubbub: {error}")
     except UnicodeEncodeError as error:
         # Text of the command line that is none, or a path from a file that this locale cannot name.
+        # It is not shown: it may be a password, in the store's URL.
         sys.exit(
-            f"hubbub: {error.object[error.start : error.end]!r} cannot be written in "
-            f"{error.encoding}; type UTF-8, in a locale such as LC_ALL=C.UTF-8"
+            f"hubbub: something that was typed or set cannot be written in {error.encoding}; type "
+            f"UTF-8, in a locale such as LC_ALL=C.UTF-8"
         )
     except BrokenPipeError:
         # Whoever read our output has gone (`hubbub … | head`); nothing is left to say.

@@ -167,8 +167,8 @@ def test_what_is_no_utf_8_is_a_mistake_where_it_is_sent(command: list[str]) -> N
     ran = typed(*command, "--aggregator", "127.0.0.1:1")
     assert ran.returncode == 1
     assert ran.stderr == (
-        "hubbub: '\\udce9' cannot be written in utf-8; type UTF-8, in a locale such as "
-        "LC_ALL=C.UTF-8\n"
+        "hubbub: something that was typed or set cannot be written in utf-8; type UTF-8, in a "
+        "locale such as LC_ALL=C.UTF-8\n"
     )
 
 

@@ -56,7 +56,7 @@ def test_not_open() -> None:
     assert of(n=0, state=RoundState.NOT_OPEN).word == "Not open yet"
 
 
-@pytest.mark.parametrize(("n", "said"), [(0, "before any report"), (7, "final")])
+@pytest.mark.parametrize(("n", "said"), [(0, "with no reports, or its counts"), (7, "final")])
 def test_closed(n: int, said: str) -> None:
     found = of(n=n, state=RoundState.CLOSED)
     assert (found.tone, found.word) == (Tone.FINAL, "Closed")
@@ -74,7 +74,7 @@ def test_away_says_since_when() -> None:
     [
         (RoundState.NOT_OPEN, 0, "had not opened"),
         (RoundState.OPEN, 7, "newer figures may exist"),
-        (RoundState.CLOSED, 0, "before any report"),
+        (RoundState.CLOSED, 0, "with no reports, or its counts"),
         (RoundState.CLOSED, 7, "final"),
     ],
 )

@@ -16,7 +16,7 @@ from hubbub.bundle import Bundle
 from hubbub_aggregator.doctor.disk import look_at_disk
 from hubbub_aggregator.doctor.findings import About, Finding
 from hubbub_aggregator.store import schema
-from hubbub_aggregator.store.errors import NO_DATABASE
+from hubbub_aggregator.store.errors import NO_DATABASE, is_no_database
 
 _store, _disk = About("store"), About("disk")
 
@@ -102,7 +102,7 @@ def _file(path: Path, operator: str | None, bundle: Bundle | None) -> Iterator[F
     except sqlite3.OperationalError as error:
         yield _store.problem(f"{path} cannot be read ({error}); mend that and look again")
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+        if is_no_database(error):
             yield _store.problem(f"{path} {NO_DATABASE}")
         else:
             yield _store.problem(f"{path} is damaged ({error}); restore it from a backup")

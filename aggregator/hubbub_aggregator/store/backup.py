@@ -12,7 +12,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from hubbub_aggregator.store import schema
-from hubbub_aggregator.store.errors import NO_DATABASE
+from hubbub_aggregator.store.errors import NO_DATABASE, is_no_database
 
 # How long it waits for an aggregator that has the store to itself for a moment, seconds.
 _LOCK_WAIT: Final = 20.0
@@ -54,7 +54,7 @@ def back_up(location: str, destination: Path) -> int:
             f"{destination} is there already; give a name that is not taken"
         ) from None
     except sqlite3.Error as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+        if is_no_database(error):
             raise BackupError(f"{path} {NO_DATABASE}") from None
         raise BackupError(
             f"{path} cannot be copied ({error}); `hubbub doctor` says what is wrong with it"

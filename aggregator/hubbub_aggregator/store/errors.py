@@ -1,11 +1,17 @@
 """What opening or using a store can meet. Each sentence says which store, and what to do."""
 
+import sqlite3
 from typing import Final
 
 NO_DATABASE: Final = (
     "is no SQLite database, and so no store; give --store another path, or restore it from a "
     "backup if it was one"
 )
+
+
+def is_no_database(error: BaseException | None) -> bool:
+    """Whether SQLite says of a file that it never was one of its own, or begins with damage."""
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB
 
 
 class StoreError(Exception):

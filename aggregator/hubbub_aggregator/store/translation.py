@@ -1,6 +1,5 @@
 """The drivers' errors, turned into ours."""
 
-import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -8,7 +7,13 @@ from typing import Any, Final
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from hubbub_aggregator.store.errors import NO_DATABASE, StoreDamaged, StoreError, StoreUnavailable
+from hubbub_aggregator.store.errors import (
+    NO_DATABASE,
+    StoreDamaged,
+    StoreError,
+    StoreUnavailable,
+    is_no_database,
+)
 
 # PostgreSQL's classes of errors that only what is on the disk can cause: rows that contradict
 # each other, and pages or indexes that cannot be read.
@@ -39,7 +44,7 @@ def _of_sqlite(location: str, error: DBAPIError) -> StoreError:
             f"cannot be used ({error.orig}); is there space, and may this process write the "
             f"file and its folder?",
         )
-    if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+    if is_no_database(error.orig):
         return StoreDamaged(location, NO_DATABASE)
     return StoreDamaged(location, f"is damaged ({error.orig}); restore it from a backup")
 

@@ -17,8 +17,9 @@ PART   ?=
 demo: $(READY)
 	$(BIN)/hubbub demo
 
+# Each file's tests in one process, since they share what is made for them once.
 test: lint types imports protos-check browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 soak: $(READY) browser
 	$(BIN)/python -m pytest -m soak --timeout 1200 $(if $(PART),-k "$(subst -,_,$(PART))")

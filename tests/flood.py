@@ -24,6 +24,7 @@ _CHUNK: Final = 1 << 18
 _STATUS: Final = b"grpc-status"
 _PUSHBACK: Final = b"grpc-retry-pushback-ms"
 _REFUSED_STREAM: Final = 7
+_CANCEL: Final = 8
 # Not gRPC's: the connection ended, or the stream was reset, before an answer.
 LOST: Final = -1
 
@@ -123,6 +124,12 @@ class _Connection:
         self._streams[stream].rest = b""
         if begun:
             self._put(_DATA, _END_STREAM if end else 0, stream, begun)
+
+    def cancel(self) -> None:
+        """Reset whatever is under way."""
+        for stream in self._streams:
+            self._put(_RESET, 0, stream, struct.pack(">I", _CANCEL))
+        self._streams.clear()
 
     def flush(self) -> None:
         """Write what the system takes."""
@@ -266,13 +273,21 @@ class Stalls:
         """Begin so many, each with its first bytes; with `end` there are no others."""
         for _ in range(count):
             self._connection.stall(begun, end=end)
-        while self._connection.full:
-            self._connection.flush()
+        self._write()
+
+    def cancel(self) -> None:
+        """Cancel all of them."""
+        self._connection.cancel()
+        self._write()
 
     def ended(self) -> int:
         """How many the server has given up by now."""
         self._ended += len(self._connection.receive())
         return self._ended
+
+    def _write(self) -> None:
+        while self._connection.full:
+            self._connection.flush()
 
     def __enter__(self) -> "Stalls":
         return self

@@ -7,8 +7,8 @@ come, and a call gets one of ours when its message is there. One that takes too 
 A call that is refused as it begins gets none at all, and nothing is made for it but its status.
 
 This asks of grpc/_server.py what it promises nobody: how it starts a call, how it begins to
-receive, and how it ends a call early. Where it does so in another way than is known here, threads
-wait as they always did.
+receive, how it tells that a call is over, and how it ends one early. Where it does so in another
+way than is known here, threads wait as they always did.
 """
 
 import inspect
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from concurrent import futures
 from functools import partial
 from operator import attrgetter
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple
 
 import grpc
 from grpc import _server
@@ -41,6 +41,8 @@ _END: Final = "_abort"
 _WAYS: Final = {
     "_RequestIterator." + _RECEIVE: "self",
     _END: "state call code details",
+    # Calls what is in the state's `callbacks`.
+    "_possibly_finish_call": "state token",
     "_unary_response_in_pool": (
         "rpc_event state behavior argument_thunk request_deserializer response_serializer"
     ),
@@ -67,12 +69,13 @@ Run = Callable[[], object]
 """Goes on with a call."""
 
 
-class Arrival(Protocol):
-    """A call whose message is awaited: what gRPC takes for its behaviour."""
+class _Awaited(NamedTuple):
+    """A call whose message is under way."""
 
-    def begin(self, run: Run) -> None:
-        """Keep what goes on with the call when the message is there."""
-        ...
+    since: float
+    run: Run
+    """When the message is there."""
+    give_up: Run
 
 
 class Receiver(futures.ThreadPoolExecutor):
@@ -84,8 +87,10 @@ class Receiver(futures.ThreadPoolExecutor):
         self._patience = patience
         self._most = most
         self._lock = threading.Lock()
-        # What gives a call up, and when it began, from the oldest to the newest.
-        self._under_way: dict[Arrival, tuple[float, Run]] = {}
+        # By what gRPC takes for the call's behaviour, from the oldest to the newest. Nothing else
+        # keeps them: whoever cancels a hundred calls before their messages are there could begin
+        # no other on the connection until they are gone.
+        self._under_way: dict[object, _Awaited] = {}
         self._closing = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="door", daemon=True)
 
@@ -100,20 +105,23 @@ class Receiver(futures.ThreadPoolExecutor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
         # gRPC's thread, which holds the call's lock, and ends with whatever is raised here.
-        _, event, _, arrival, requests, *_ = args
+        _, event, state, arrival, requests, *_ = args
         try:
-            arrival.begin(partial(fn, *args, **kwargs))
-            self._note(arrival, event.call.cancel)
+            # If it is over before its message is there.
+            state.callbacks.append(partial(self.take, arrival))
+            run = partial(fn, *args, **kwargs)
+            self._note(arrival, _Awaited(time.monotonic(), run, event.call.cancel))
             getattr(requests(), _RECEIVE)()
         except Exception:
             _log.exception("a call could not be received")
             event.call.cancel()
         return _DONE
 
-    def forget(self, arrival: Arrival) -> None:
-        """Its message is there."""
+    def take(self, arrival: object) -> Run | None:
+        """Its message is there: what goes on with the call; None: it was given up."""
         with self._lock:
-            self._under_way.pop(arrival, None)
+            awaited = self._under_way.pop(arrival, None)
+        return None if awaited is None else awaited.run
 
     def hurry(self) -> None:
         """Wait no longer than a moment: nothing new will come."""
@@ -124,23 +132,23 @@ class Receiver(futures.ThreadPoolExecutor):
         if self._watcher.is_alive():
             self._watcher.join()
 
-    def _note(self, arrival: Arrival, give_up: Run) -> None:
+    def _note(self, arrival: object, awaited: _Awaited) -> None:
         oldest = None
         with self._lock:
             if len(self._under_way) >= self._most:
-                _, oldest = self._under_way.pop(next(iter(self._under_way)))
-            self._under_way[arrival] = (time.monotonic(), give_up)
+                oldest = self._under_way.pop(next(iter(self._under_way)))
+            self._under_way[arrival] = awaited
         if oldest is not None:
-            oldest()
+            oldest.give_up()
 
     def _watch(self) -> None:
         while not self._closing.wait(_LOOK):
             latest = time.monotonic() - self._patience
             with self._lock:
-                late = [one for one, (began, _) in self._under_way.items() if began <= latest]
-                give_up = [self._under_way.pop(one)[1] for one in late]
-            for call in give_up:
-                call()
+                late = [one for one, awaited in self._under_way.items() if awaited.since <= latest]
+                given_up = [self._under_way.pop(one) for one in late]
+            for awaited in given_up:
+                awaited.give_up()
 
 
 class Refuser(futures.ThreadPoolExecutor):

@@ -117,7 +117,6 @@ class _Call:
         "_handler",
         "_line",
         "_request",
-        "_run",
         "_size",
         "experimental_thread_pool",
     )
@@ -128,21 +127,17 @@ class _Call:
         self._line = line
         self._handler = handler
         self._begin = begin
-        self._run: Run | None = None
         self._request: Any = None
         self._answer: Answer | None = None
         self._size = 0
 
-    def begin(self, run: Run) -> None:
-        self._run = run
-
     def arrive(self, message: bytes) -> bool:
         """Take the message, as gRPC's thread; what it raises tells that it cannot be parsed."""
-        self._door.receiver.forget(self)
-        run, self._run = self._run, None
-        self._size = len(message)
+        run = self._door.receiver.take(self)
         if run is None:
-            raise ValueError("a call has one message")
+            # It was given up just now.
+            return True
+        self._size = len(message)
         if self._size > self._door.largest or not self._line.backlog.enter(self._size):
             # Without a request it is refused.
             run()

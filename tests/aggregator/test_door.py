@@ -1,5 +1,6 @@
 """The door of a real server: by gRPC's own ways, and where those are not known."""
 
+import gc
 import hashlib
 import inspect
 import threading
@@ -23,6 +24,7 @@ from tests.flood import Stalls
 
 TIMEOUT = 30
 LARGEST = 10_000
+STREAMS = 100
 
 # How a call comes to its message and to its end in gRPC, read and found to be as arrivals.py takes
 # it. Where a new version differs, read it, see that all tests of overload hold, and note it here.
@@ -33,6 +35,7 @@ READ = {
     "_handle_call": "5b649ce7",
     "_handle_stream_unary": "994f8d48",
     "_handle_with_method_handler": "56042d75",
+    "_possibly_finish_call": "b76de9a9",
     "_process_event_and_continue": "f784ec5c",
     "_receive_message": "1aad7990",
     "_select_thread_pool_for_behavior": "99f0328a",
@@ -74,7 +77,11 @@ class Served:
         line = Line(futures.ThreadPoolExecutor(2), self.backlog)
         self.door = Door(lambda method: line, LARGEST)
         self.door.on_refusal = self.refused.append
-        self.server = grpc.server(futures.ThreadPoolExecutor(1), interceptors=[self.door])
+        self.server = grpc.server(
+            futures.ThreadPoolExecutor(1),
+            interceptors=[self.door],
+            options=(("grpc.max_concurrent_streams", STREAMS),),
+        )
         report_pb2_grpc.add_ReportServiceServicer_to_server(self.service, self.server)
         port = self.server.add_insecure_port("127.0.0.1:0")
         self.door.receiver.start()
@@ -229,3 +236,23 @@ def test_calls_that_stall_are_given_up(served: Served) -> None:
         assert soon(lambda: ends.ended() == 10)
     assert served.door.receiver.under_way == 0
     assert not served.backlog.requests
+
+
+@pytest.mark.parametrize("served", [True], indirect=True)
+@pytest.mark.parametrize("begun", [b"", b"\0\0\0\1\0"])
+def test_calls_that_are_cancelled_before_their_message_is_there_make_room(
+    served: Served, begun: bytes
+) -> None:
+    """At once, for others on their connection."""
+    most = 10
+    gc.disable()
+    try:
+        with Stalls(served.address, SUBMIT, None) as stalls:
+            for _ in range(STREAMS // most + 1):
+                stalls.begin(most, begun)
+                assert soon(lambda: served.door.receiver.under_way == most)
+                assert not stalls.ended()
+                stalls.cancel()
+                assert soon(lambda: served.door.receiver.under_way == 0)
+    finally:
+        gc.enable()

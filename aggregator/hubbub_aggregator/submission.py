@@ -1,5 +1,6 @@
 """A request's reports on their way: from sealed bytes to a status each."""
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Final
@@ -8,6 +9,8 @@ from hubbub.v1 import report_pb2
 from hubbub_aggregator.catalogue import CataloguedMetric
 from hubbub_aggregator.sealed import Opened
 from hubbub_aggregator.store import StoreError
+
+_log = logging.getLogger(__name__)
 
 _NOT_OPENED: Final = report_pb2.REPORT_STATUS_NOT_OPENED
 
@@ -88,7 +91,11 @@ class Submission:
         # What it would keep is a call, which is over; and that, most likely, keeps us.
         then, self._then = self._then, None
         if then is not None:
-            then(self)
+            try:
+                then(self)
+            except Exception:
+                # A fault in one must not end the thread that tells all the others.
+                _log.exception("what became of reports could not be told")
 
     def outcome(self) -> bytes | None:
         """A ReportStatus of every report, a byte; None: the round is closed.

@@ -29,6 +29,7 @@ from hubbub_aggregator.opening import Opening
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.publish import Announcements
 from hubbub_aggregator.refusals import ReportsRefused
+from hubbub_aggregator.sealed import Sealed
 from hubbub_aggregator.store import Batch, Committed, Store, StoreDamaged, StoreUnavailable
 from hubbub_aggregator.submission import Submission
 from tests.aggregator.waiting import Waiting
@@ -339,6 +340,35 @@ class TestWithoutAThread:
         with pytest.raises(ReportsRefused, match="takes no more"):
             self.ended(setting, setting.request())()
         self.assert_nothing_in_hand(setting, timed=2)
+
+    def test_whoever_cannot_be_told_stops_nobody(
+        self, setting: Setting, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Neither what counts nor what opens, whatever it has to tell."""
+        told = threading.Semaphore(0)
+
+        def fault(_: object) -> None:
+            told.release()
+            raise OSError("the log is gone")
+
+        def full(*_: object, **__: object) -> Committed:
+            raise StoreUnavailable("here", "is full")
+
+        def broken(_: object) -> None:
+            raise RuntimeError("a fault of our own")
+
+        setting.intake.begin(setting.request(), fault)
+        assert told.acquire(timeout=TIMEOUT)
+        for where, what, how in (
+            (setting.store, "commit", full),
+            (Sealed, "open", broken),
+        ):
+            with monkeypatch.context() as patch:
+                patch.setattr(where, what, how)
+                setting.intake.begin(setting.request(), fault)
+                assert told.acquire(timeout=TIMEOUT)
+            # The thread that was to tell it is there still.
+            assert setting.intake.submit(setting.request()) == bytes([COUNTED])
 
     def test_whoever_was_told_is_let_go(self, setting: Setting) -> None:
         """Else every call would be kept, by itself, until rubbish is collected."""

@@ -833,3 +833,10 @@ class TestCommand:
         assert ran.returncode == 1
         assert text in ran.stderr
         assert ran.stderr.count("\n") == 1
+
+    def test_where_nothing_is_nothing_is_named(self, tmp_path: Path) -> None:
+        ran = typed("recount", tmp_path)
+        assert (ran.returncode, ran.stdout) == (1, "")
+        assert ran.stderr == (
+            f"hubbub: {tmp_path} holds no reports; give the folder of `hubbub serve --archive`\n"
+        )

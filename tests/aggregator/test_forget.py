@@ -107,7 +107,7 @@ def test_a_metric_that_retains_nothing_has_its_counts_alone(
     counting.close_round(COUNTED)
     assert said() == (none, "")
     deleted, remarks = said("--counts")
-    assert deleted.startswith(f"{COUNTED}: the counts of round 0\n")
+    assert deleted == f"{COUNTED}: the counts of round 0\n{COUNTED}: forgotten\n"
     assert remarks == ""
     assert said("--counts") == (f"{COUNTED}: nothing is kept that could be forgotten\n", "")
 
@@ -225,7 +225,7 @@ def test_what_cannot_be_deleted_in_the_archive_keeps_nothing_else(
     first.symlink_to(tmp_path / "elsewhere")
     ran = forget(location, tmp_path, "--yes")
     assert ran.returncode == 1
-    assert "forgotten, with" not in ran.stdout
+    assert f"{OPEN}: forgotten" not in ran.stdout
     assert ran.stderr == (
         f"hubbub: {OPEN} is forgotten in the store, with 60 reports, but not all of it in the "
         f"archive: {first}: is a link; delete what it leads to, and it; mend that, and run the "

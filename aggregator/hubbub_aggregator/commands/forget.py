@@ -68,7 +68,8 @@ def forget(
     except StoreError as error:
         raise CommandError(str(error)) from None
     if failure is None:
-        print(f"{metric}: forgotten, with {found.reports:,} reports in the store")
+        reports = f", with {found.reports:,} reports in the store" if found.reports else ""
+        print(f"{metric}: forgotten{reports}")
     if not gone:
         remark(_LEFT)
     if failure is not None:

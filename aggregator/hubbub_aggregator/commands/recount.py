@@ -121,10 +121,10 @@ def _chosen(
     if not chosen and not failures:
         what = "" if number is None else f" of round {number}"
         what += "" if name is None else f" of metric {name!r}"
-        there = f": {some(sorted(set(names.values())), name or '')}" if names else ""
+        there = some(sorted(set(names.values())), name or "")
+        there = f", and what is in it: {there}" if names else ""
         raise CommandError(
-            f"{folder} holds no reports{what}; give the folder of `hubbub serve --archive`, and "
-            f"what is in it{there}"
+            f"{folder} holds no reports{what}; give the folder of `hubbub serve --archive`{there}"
         )
     return chosen, failures
 

@@ -79,7 +79,7 @@ class Settings(BaseSettings):
     keys: Path = Path("keys")
     publish: PublishSettings = PublishSettings()
     threads: Annotated[int, Field(ge=1, le=1024)] = 64
-    """Requests that are worked on at once."""
+    """Requests of many reports that are worked on at once."""
     workers: Annotated[int, Field(ge=0, le=256)] = 0
     """Processes that open batches of sealed reports; 0: the one that counts does it."""
     archive: Annotated[Path | None, BeforeValidator(_nowhere)] = None

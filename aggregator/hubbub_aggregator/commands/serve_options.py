@@ -53,7 +53,10 @@ PublishStep = Annotated[
     typer.Option("--publish-step", help="New reports that a snapshot waits for.  [default: 100]"),
 ]
 Threads = Annotated[
-    int | None, typer.Option("--threads", help="Requests worked on at once.  [default: 64]")
+    int | None,
+    typer.Option(
+        "--threads", help="Requests of 16 and more reports worked on at once.  [default: 64]"
+    ),
 ]
 Workers = Annotated[
     int | None,

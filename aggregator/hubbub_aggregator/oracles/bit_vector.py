@@ -120,9 +120,14 @@ def _unpacked(planes: Planes, rows: int, width: int) -> Counts:
     # Eight bytes of ones and zeros to a word, and none of its bytes flows over. Narrow rows lie
     # side by side, several to a line.
     sums = bits.reshape(len(flat), min(_MOST_LINES, rows), -1).sum(axis=1).view(np.uint8)
-    counts: Counts = sums.reshape(len(flat), -1, 8 * width).sum(axis=1, dtype=np.int64)
-    if len(flat) > 1:
-        counts <<= np.array([[place] for place, same in enumerate(planes) for _ in same])
-        counts = counts.sum(axis=0, keepdims=True)
+    side_by_side = sums.reshape(len(flat), -1, 8 * width)
+    counts: Counts
+    if side_by_side.shape[1] == 1:
+        counts = side_by_side[:, 0].astype(np.int64)
+    else:
+        counts = side_by_side.sum(axis=1, dtype=np.int64)
     weighed: Counts = counts[0]
+    places = [place for place, same in enumerate(planes) for _ in same]
+    for place, more in zip(places[1:], counts[1:], strict=True):
+        weighed += more << place
     return weighed

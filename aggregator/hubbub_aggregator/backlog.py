@@ -15,6 +15,11 @@ from typing import Final
 # luck be bad; and a queue that is never empty is all it takes to keep the aggregator busy.
 LONGEST_WAIT: Final = 0.3
 
+# A request waits anyway for the commit that is under way, and for its own: that is no queue, and
+# others wait with it. But not for ever: whoever sent it gives up after ten seconds.
+_COMMITS: Final = 2
+_MOST_ANYWAY: Final = 3.0
+
 # So many are let in whatever they take: the largest batches of a gateway that sends a few at once.
 FEW: Final = 4
 
@@ -39,6 +44,8 @@ class Backlog:
         """`most`: requests at once; `clock`: seconds, from anywhere on."""
         self._most = most
         self._clock = clock
+        self.commit_seconds: Callable[[], float] = lambda: 0.0
+        """How long a commit takes just now, seconds."""
         self._lock = threading.Lock()
         self._requests = 0
         self._weight = 0
@@ -79,14 +86,17 @@ class Backlog:
         with self._lock:
             self._requests -= 1
             self._weight -= size + _PER_REQUEST
-            self._done_requests += 1
-            self._done_weight += size + _PER_REQUEST
             seconds = self._clock() - self._since
             if seconds >= _WINDOW:
-                self._measure(seconds)
+                # This one is the first of those that share its commit: they belong to what comes.
+                if self._done_requests:
+                    self._measure(seconds)
                 self._begin_window()
-            elif (
-                not self._requests
+            self._done_requests += 1
+            self._done_weight += size + _PER_REQUEST
+            if (
+                seconds < _WINDOW
+                and not self._requests
                 and self._weight_rate is not None
                 and self._done_weight > self._weight_rate * seconds
             ):
@@ -113,7 +123,8 @@ class Backlog:
             return False
         if self._requests < FEW or self._weight_rate is None:
             return True
-        return self._weight + size + _PER_REQUEST <= self._weight_rate * LONGEST_WAIT
+        wait = LONGEST_WAIT + min(_COMMITS * self.commit_seconds(), _MOST_ANYWAY)
+        return self._weight + size + _PER_REQUEST <= self._weight_rate * wait
 
     def _begin_window(self) -> None:
         self._since = self._clock()

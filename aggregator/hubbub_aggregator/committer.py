@@ -29,6 +29,9 @@ _log = logging.getLogger(__name__)
 _REST: Final = 3.0
 _LONGEST_REST: Final = 0.005
 
+# How much of the newest goes into what a commit takes lately.
+_NEWEST: Final = 0.5
+
 _COUNTED = np.uint8(report_pb2.REPORT_STATUS_COUNTED)
 _DUPLICATE = np.uint8(report_pb2.REPORT_STATUS_DUPLICATE)
 _NOT_CANONICAL = np.uint8(report_pb2.REPORT_STATUS_NOT_CANONICAL)
@@ -48,7 +51,13 @@ class Committer:
         self._announcements = announcements
         self._clock = clock
         self._observations = observations
+        self._seconds = 0.0
         self._groups = GroupThread("committer", self._work)
+
+    @property
+    def seconds(self) -> float:
+        """What a commit takes lately."""
+        return self._seconds
 
     def commit(self, submissions: list[Submission]) -> None:
         """Settle submissions, later: when what they say is durable, or cannot be made so."""
@@ -95,7 +104,9 @@ class Committer:
         if not tables:
             return
         batches = [table.batch() for table in tables]
+        began = time.monotonic()
         committed = self._store.commit(batches, now=self._clock())
+        self._seconds += _NEWEST * (time.monotonic() - began - self._seconds)
         for table, new in zip(tables, committed.new, strict=True):
             table.settle(new)
         if self._observations.failing_since is not None:

@@ -35,11 +35,22 @@ Begin = Callable[[Any, GoOn], bool]
 """Begins to answer a request, and lets another thread go on; False: it needs one of its own."""
 
 
+# A message of more bytes is a batch. Batches do not queue with single reports, which take a moment
+# beside them: a gateway that sends a few at once must not keep every device away.
+_LARGEST_SINGLE: Final = 4 << 10
+
+
 class Line(NamedTuple):
     """Calls of one kind: those in hand, and the threads that work on them."""
 
     pool: futures.ThreadPoolExecutor
     backlog: Backlog
+    batches: Backlog
+    """The same of those with large messages; may be the same."""
+
+    def backlog_of(self, size: int) -> Backlog:
+        """Where a call with a message of so many bytes stands."""
+        return self.batches if size > _LARGEST_SINGLE else self.backlog
 
 
 class Door(grpc.ServerInterceptor):
@@ -53,7 +64,7 @@ class Door(grpc.ServerInterceptor):
         """Is told the RefusalReason's name for each call that is refused here."""
         self.begin: Final[dict[str, Begin]] = {}
         """How methods begin that need no thread while they wait for something."""
-        self._lines = lines
+        self.lines: Final = lines
         # What handles a method's calls while they are turned away.
         self._away: dict[str, Handler] = {}
 
@@ -70,7 +81,8 @@ class Door(grpc.ServerInterceptor):
                 response_serializer=handler.response_serializer,
             )
         method = handler_call_details.method
-        line = self._lines(method)
+        line = self.lines(method)
+        # How large its message is nobody knows yet, and most are small.
         if not line.backlog.admits():
             if method not in self._away:
                 self._away[method] = self._turns_away(line)
@@ -82,9 +94,9 @@ class Door(grpc.ServerInterceptor):
             response_serializer=handler.response_serializer,
         )
 
-    def turn_away(self, line: Line, context: grpc.ServicerContext) -> None:
+    def turn_away(self, backlog: Backlog, context: grpc.ServicerContext) -> None:
         """Answer a call for which there is no time now. Raises what ends it."""
-        context.abort_with_status(self._overloaded(line))
+        context.abort_with_status(self._overloaded(backlog))
 
     def refuse_large(self, size: int, context: grpc.ServicerContext) -> None:
         """Answer a call whose message is too large. Raises what ends it."""
@@ -93,12 +105,12 @@ class Door(grpc.ServerInterceptor):
         abort(context, ReportsRefused(TOO_LARGE, what))
 
     def _turns_away(self, line: Line) -> Handler:
-        refuser = Refuser(partial(self._overloaded, line))
+        refuser = Refuser(partial(self._overloaded, line.backlog))
         return grpc.stream_unary_rpc_method_handler(Behaviour(refuser.refuse, refuser))
 
-    def _overloaded(self, line: Line) -> grpc.Status:
+    def _overloaded(self, backlog: Backlog) -> grpc.Status:
         self.on_refusal(OVERLOADED_NAME)
-        return overloaded(line.backlog.pushback())
+        return overloaded(backlog.pushback())
 
 
 def _ask_nothing(
@@ -112,6 +124,7 @@ class _Call:
 
     __slots__ = (
         "_answer",
+        "_backlog",
         "_begin",
         "_door",
         "_handler",
@@ -125,6 +138,7 @@ class _Call:
         self.experimental_thread_pool = door.receiver if KNOWN else line.pool
         self._door = door
         self._line = line
+        self._backlog = line.backlog
         self._handler = handler
         self._begin = begin
         self._request: Any = None
@@ -138,7 +152,8 @@ class _Call:
             # It was given up just now.
             return True
         self._size = len(message)
-        if self._size > self._door.largest or not self._line.backlog.enter(self._size):
+        self._backlog = self._line.backlog_of(self._size)
+        if self._size > self._door.largest or not self._backlog.enter(self._size):
             # Without a request it is refused.
             run()
             return True
@@ -147,7 +162,7 @@ class _Call:
             if self._begin is None or not self._begin(self._request, partial(self._go_on, run)):
                 self._line.pool.submit(run)
         except BaseException:
-            self._line.backlog.leave(self._size)
+            self._backlog.leave(self._size)
             raise
         return True
 
@@ -162,7 +177,7 @@ class _Call:
         if self._request is None:
             if self._size > self._door.largest:
                 self._door.refuse_large(self._size, context)
-            self._door.turn_away(self._line, context)
+            self._door.turn_away(self._backlog, context)
         try:
             if self._answer is not None:
                 return self._answer(context)
@@ -171,16 +186,17 @@ class _Call:
                 context.abort(grpc.StatusCode.CANCELLED, "the caller is gone")
             return self._handler.unary_unary(self._request, context)
         finally:
-            self._line.backlog.leave(self._size)
+            self._backlog.leave(self._size)
 
     def _wait_and_answer(self, requests: Any, context: grpc.ServicerContext) -> Any:
         self._request = next(requests)
         self._size = self._request.ByteSize()
         if self._size > self._door.largest:
             self._door.refuse_large(self._size, context)
-        if not self._line.backlog.enter(self._size):
-            self._door.turn_away(self._line, context)
+        self._backlog = self._line.backlog_of(self._size)
+        if not self._backlog.enter(self._size):
+            self._door.turn_away(self._backlog, context)
         try:
             return self._handler.unary_unary(self._request, context)
         finally:
-            self._line.backlog.leave(self._size)
+            self._backlog.leave(self._size)

@@ -130,12 +130,11 @@ def most_connections() -> int:
 
 
 def _door(threads: int) -> Door:
-    reports, others = _line(threads), _line(_OTHER_THREADS)
+    most = threads * CALLS_PER_THREAD
+    reports = Line(futures.ThreadPoolExecutor(threads), Backlog(most), Backlog(most))
+    backlog = Backlog(_OTHER_THREADS * CALLS_PER_THREAD)
+    others = Line(futures.ThreadPoolExecutor(_OTHER_THREADS), backlog, backlog)
     return Door(lambda method: reports if method == SUBMIT else others, LARGEST_MESSAGE)
-
-
-def _line(threads: int) -> Line:
-    return Line(futures.ThreadPoolExecutor(threads), Backlog(threads * CALLS_PER_THREAD))
 
 
 def _server(

@@ -103,6 +103,9 @@ class Aggregator:
         self._door.on_refusal = self.counters.add
         reports = ReportService(intake)
         self._door.begin[SUBMIT] = reports.begin
+        line = self._door.lines(SUBMIT)
+        for backlog in (line.backlog, line.batches):
+            backlog.commit_seconds = lambda: self._committer.seconds
         report_pb2_grpc.add_ReportServiceServicer_to_server(reports, self._public)
         report_pb2_grpc.add_CatalogServiceServicer_to_server(
             CatalogService(bundle.signed), self._public

@@ -98,6 +98,41 @@ def test_it_takes_more_again_when_what_held_it_up_is_over() -> None:
     assert taken == 100
 
 
+@pytest.mark.parametrize("commit", [0.06, 0.2, 0.4, 0.8])
+@pytest.mark.parametrize("rate", [100, 1_000])
+def test_slow_commits_are_no_queue(commit: float, rate: int) -> None:
+    """Requests wait for the one under way and for their own, and all of them together."""
+    clock = Clock()
+    backlog = Backlog(10_000, clock)
+    backlog.commit_seconds = lambda: commit
+    waiting = committing = turned_away = 0
+    for second in range(20):
+        turned_away = 0
+        for step in range(rate):
+            clock.now += 1 / rate
+            if backlog.enter(300):
+                waiting += 1
+            else:
+                turned_away += 1
+            if (second * rate + step) % round(commit * rate) == 0:
+                for _ in range(committing):
+                    backlog.leave(300)
+                waiting, committing = 0, waiting
+    assert not turned_away
+
+
+def test_commits_that_take_for_ever_are_a_queue() -> None:
+    clock = Clock()
+    backlog = Backlog(100_000, clock)
+    backlog.commit_seconds = lambda: 60.0
+    served = Served(rate=100, most=100_000)
+    served.backlog = backlog
+    served.clock = clock
+    served.offer(3, 20)
+    # Whoever sent them gives up after ten seconds.
+    assert served.backlog.requests < 5 * 100
+
+
 class TestPushback:
     def test_differs_from_one_to_the_next(self) -> None:
         backlog = Backlog(1)

@@ -68,13 +68,13 @@ class Service(report_pb2_grpc.ReportServiceServicer):
 
 
 class Served:
-    """A server that takes one request at once."""
+    """A server that takes one request of each kind at once."""
 
     def __init__(self) -> None:
         self.service = Service()
-        self.backlog = Backlog(1)
+        self.backlog, self.batches = Backlog(1), Backlog(1)
         self.refused: list[str] = []
-        line = Line(futures.ThreadPoolExecutor(2), self.backlog)
+        line = Line(futures.ThreadPoolExecutor(2), self.backlog, self.batches)
         self.door = Door(lambda method: line, LARGEST)
         self.door.on_refusal = self.refused.append
         self.server = grpc.server(
@@ -152,6 +152,30 @@ def test_overload_is_pushed_back_when_its_size_is_known(
 ) -> None:
     monkeypatch.setattr(served.backlog, "enter", lambda size: False)
     assert served.assert_refused(10, grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")
+
+
+def test_batches_keep_nobody_else_away(served: Served) -> None:
+    first = served.stub.SubmitReports.future(
+        report_pb2.SubmitReportsRequest(sealed=bytes(8_000)), timeout=TIMEOUT
+    )
+    assert served.service.begun.wait(TIMEOUT)
+    assert served.assert_refused(8_000, grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")
+    served.service.may_end.set()
+    assert first.result(TIMEOUT) is not None
+    served.service.may_end.clear()
+    # One of the other kind is let in while a batch is in hand, and counts for itself.
+    batch = served.stub.SubmitReports.future(
+        report_pb2.SubmitReportsRequest(sealed=bytes(8_000)), timeout=TIMEOUT
+    )
+    assert soon(lambda: served.batches.requests == 1)
+    single = served.stub.SubmitReports.future(
+        report_pb2.SubmitReportsRequest(sealed=b"\1"), timeout=TIMEOUT
+    )
+    assert soon(lambda: served.backlog.requests == 1)
+    assert served.assert_refused(10, grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")
+    served.service.may_end.set()
+    assert list(single.result(TIMEOUT).statuses) == [1]
+    assert batch.result(TIMEOUT) is not None
 
 
 def test_what_is_too_large_is_refused_for_good(served: Served) -> None:

@@ -37,7 +37,7 @@ def arrow_table(report: dict[str, Any]) -> "pyarrow.Table":
         **dict.fromkeys(("round", "first_round", "last_round", "pooled_rounds"), pa.int64()),
         **dict.fromkeys(("n", "count", "rank_low", "rank_high"), pa.int64()),
         "as_of": pa.timestamp("ms", tz="UTC"),
-        **dict.fromkeys(("at_most", "distinguishable"), pa.bool_()),
+        **dict.fromkeys(("at_most", "distinguishable", "found"), pa.bool_()),
     }
     schema = {name: types.get(name, pa.float64()) for name in columns(report)}
     metadata = {

@@ -19,6 +19,7 @@ FIGURES: Final = (
     "rank_low",
     "rank_high",
     "influence",
+    "found",
 )
 _OF_VALUE: Final = ("value", "count", *FIGURES)
 # What a row says of the snapshot it is from, or of the snapshots.

@@ -52,6 +52,7 @@ class Simulation:
                 self.labels,
                 self.counts,
                 self.n,
+                closed=True,
                 target=target,
                 level=level,
             ),

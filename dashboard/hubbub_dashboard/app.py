@@ -12,7 +12,7 @@ from hubbub_dashboard import charts, markup, states, text
 from hubbub_dashboard.palette import Theme
 from hubbub_dashboard.selection import MAX_ROWS, SHARE_COLUMNS, Order, every_value, select
 from hubbub_dashboard.settings import Settings, read_settings
-from hubbub_dashboard.source import Estimates, Metric, Reading, Round, Source
+from hubbub_dashboard.source import Estimates, Metric, Reading, Round, RoundState, Source
 
 _HERE: Final = Path(__file__).parent
 
@@ -105,6 +105,7 @@ def figures(estimates: Estimates) -> None:
             bind="query-params",
         )
     selection = select(estimates, order)
+    final = estimates.state is RoundState.CLOSED
     theme: Theme = st.context.theme.type or "light"
     st.vega_lite_chart(
         charts.rows(selection),
@@ -115,7 +116,8 @@ def figures(estimates: Estimates) -> None:
         markup.notes(
             text.cut(len(selection.values), selection.total),
             text.interval_meaning(estimates.level, simultaneous=selection.simultaneous),
-            text.doubt_explained(selection.values),
+            text.doubt_explained(selection.values, final=final),
+            None if final else text.watching(estimates.level),
             text.below_zero(selection.values),
             text.respondents(estimates.n),
         )

@@ -30,7 +30,7 @@ _CAP: Final = 0.13
 _NARROW: Final = 560
 
 
-_COLUMNS: Final = ("row", "label", "estimate", "low", "high", "distinguishable", "wide", "narrow")
+_COLUMNS: Final = ("row", "label", "estimate", "low", "high", "found", "wide", "narrow")
 
 
 @lru_cache(maxsize=64)
@@ -43,16 +43,16 @@ def rows(selection: Selection) -> dict[str, list[Any]]:
             f"{text.percent(value.estimate, selection.places)}"
             f"  ({text.interval(low, high, selection.places)})"
         )
-        doubt = "" if value.distinguishable else f"{text.NOT_DISTINGUISHABLE}  ·  "
+        doubt = "" if value.found else f"{selection.doubt}  ·  "
         row = (
             position,
             value.label,
             value.estimate,
             low,
             high,
-            value.distinguishable,
+            value.found,
             doubt + figures,
-            figures if value.distinguishable else text.NOT_DISTINGUISHABLE,
+            figures if value.found else selection.doubt,
         )
         for name, cell in zip(_COLUMNS, row, strict=True):
             columns[name].append(cell)
@@ -64,7 +64,7 @@ def alternative(selection: Selection, probability: float) -> str:
     """Say in a few sentences what the chart shows."""
     shown, places = selection.values, selection.places
     intervals = "simultaneous intervals" if selection.simultaneous else "intervals"
-    distinct = sum(value.distinguishable for value in shown)
+    distinct = sum(value.found for value in shown)
     spoken = "; ".join(
         f"{value.label} {text.percent(value.estimate, places)} "
         f"({text.interval(selection.low(value), selection.high(value), places)})"
@@ -99,7 +99,7 @@ def specification(row_count: int, ends: tuple[float, float], theme: Theme) -> di
 
     Each row has its texts above and its marks below: zero line, interval with end caps taller
     than the point (so that one narrower than its point is still seen), point. A value that is
-    not distinguishable from zero is a hollow diamond, grey, and says so.
+    not found, and so not distinguishable from zero, is a hollow diamond, grey, and says so.
     """
     palette = PALETTES[theme]
     row_height = _ROW_HEIGHT if row_count <= _MAX_AIRY_ROWS else _DENSE_ROW_HEIGHT
@@ -159,11 +159,11 @@ _AXIS_LABEL: Final = (
 
 
 def _shade(palette: Palette) -> dict[str, Any]:
-    return _if_distinguishable(palette.accent, palette.muted)
+    return _if_found(palette.accent, palette.muted)
 
 
-def _if_distinguishable(then: object, otherwise: object) -> dict[str, Any]:
-    return {"condition": {"test": "datum.distinguishable", "value": then}, "value": otherwise}
+def _if_found(then: object, otherwise: object) -> dict[str, Any]:
+    return {"condition": {"test": "datum.found", "value": then}, "value": otherwise}
 
 
 def _text_band(row_height: int, palette: Palette) -> dict[str, Any]:
@@ -229,9 +229,9 @@ def _point(ends: tuple[float, float], palette: Palette) -> dict[str, Any]:
             "x": _share("estimate", ends, palette),
             "y": _band(_MARKS),
             "stroke": _shade(palette),
-            "fill": _if_distinguishable(palette.accent, palette.paper),
-            "shape": _if_distinguishable("circle", "diamond"),
-            "size": _if_distinguishable(64, 90),
+            "fill": _if_found(palette.accent, palette.paper),
+            "shape": _if_found("circle", "diamond"),
+            "size": _if_found(64, 90),
         },
     }
 

@@ -109,27 +109,28 @@ def table(selection: Selection, probability: float) -> str:
         "Above zero?",
     )
     head = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
-    body = "".join(_row(value, selection.places) for value in selection.values)
+    body = "".join(_row(value, selection) for value in selection.values)
     return (
         '<div class="hubbub scroll" tabindex="0" role="region" aria-label="Figures">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _row(value: Value, places: int) -> str:
+def _row(value: Value, selection: Selection) -> str:
+    places = selection.places
     cells = (
         _exact(value.estimate, text.percent(value.estimate, places)),
         _exact_interval(value.low, value.high, places),
         _exact_interval(value.simultaneous_low, value.simultaneous_high, places),
         text.rank(value.rank_low, value.rank_high),
     )
-    if value.distinguishable:
-        opening, doubt = "<tr>", '<span aria-hidden="true">●</span> yes'
+    if value.found:
+        opening, said = "<tr>", '<span aria-hidden="true">●</span> yes'
     else:
-        opening, doubt = '<tr class="doubt">', f"◇ {text.NOT_DISTINGUISHABLE}"
+        opening, said = '<tr class="doubt">', f"◇ {selection.doubt}"
     figures = "".join(f"<td>{cell}</td>" for cell in cells)
     label = f'<th scope="row" dir="auto">{escape(value.label)}</th>'
-    return f"{opening}{label}{figures}<td>{doubt}</td></tr>"
+    return f"{opening}{label}{figures}<td>{said}</td></tr>"
 
 
 def _exact(share: float, shown: str) -> str:

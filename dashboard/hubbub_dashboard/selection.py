@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from hubbub_dashboard import text
-from hubbub_dashboard.source import Estimates, Value
+from hubbub_dashboard.source import Estimates, RoundState, Value
 
 # More rows than this are not read but searched; the table has them all.
 MAX_ROWS: Final = 50
@@ -30,6 +30,8 @@ class Selection:
     """Whether the intervals drawn cover all values at once."""
     places: int
     """Decimals of a percentage that the errors warrant."""
+    doubt: str
+    """What is said of a value that is not found."""
 
     def low(self, value: Value) -> float:
         """Lower end of the interval that is drawn, a share."""
@@ -52,7 +54,8 @@ def select(estimates: Estimates, order: Order) -> Selection:
     if is_sorted:
         values = tuple(sorted(values, key=lambda value: -value.estimate))[:MAX_ROWS]
     places = text.decimals(value.std_error for value in estimates.values)
-    return Selection(values, len(estimates.values), is_sorted, places)
+    doubt = text.doubt(final=estimates.state is RoundState.CLOSED)
+    return Selection(values, len(estimates.values), is_sorted, places, doubt)
 
 
 # The columns of `every_value` that are percentages.
@@ -69,12 +72,10 @@ def every_value(estimates: Estimates) -> dict[str, list[Any]]:
         [100 * value.simultaneous_low for value in estimates.values],
         [100 * value.simultaneous_high for value in estimates.values],
     )
+    doubt = text.doubt(final=estimates.state is RoundState.CLOSED)
     return {
         "Value": [value.label for value in estimates.values],
         **dict(zip(SHARE_COLUMNS, shares, strict=True)),
         "Rank": [text.rank(value.rank_low, value.rank_high) for value in estimates.values],
-        "Above zero?": [
-            "yes" if value.distinguishable else f"◇ {text.NOT_DISTINGUISHABLE}"
-            for value in estimates.values
-        ],
+        "Above zero?": ["yes" if value.found else f"◇ {doubt}" for value in estimates.values],
     }

@@ -80,11 +80,12 @@ class Value:
     high: float
     simultaneous_low: float
     simultaneous_high: float
-    distinguishable: bool
     rank_low: int
     rank_high: int
     influence: float
     """How far one hostile report moves the estimate."""
+    found: bool
+    """Whether it may be called present: while the round is open, however often one looks."""
 
 
 # Compared and hashed by identity: what is computed from a snapshot is kept under it, and
@@ -226,8 +227,8 @@ def _value(message: estimate_pb2.ValueEstimate) -> Value:
         high=message.high,
         simultaneous_low=message.simultaneous_low,
         simultaneous_high=message.simultaneous_high,
-        distinguishable=message.distinguishable,
         rank_low=message.rank_low,
         rank_high=message.rank_high,
         influence=message.influence,
+        found=message.found,
     )

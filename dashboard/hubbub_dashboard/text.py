@@ -166,13 +166,28 @@ def publishing(step: int) -> str:
     )
 
 
-def doubt_explained(values: Sequence[Value]) -> str | None:
+def doubt(*, final: bool) -> str:
+    """What is said of a value that is not found; `final`: the round is closed."""
+    return NOT_DISTINGUISHABLE if final else f"{NOT_DISTINGUISHABLE} yet"
+
+
+def doubt_explained(values: Sequence[Value], *, final: bool) -> str | None:
     """Say what a hollow diamond means, if there is one."""
-    if all(value.distinguishable for value in values):
+    if all(value.found for value in values):
         return None
     return (
-        f"◇ {NOT_DISTINGUISHABLE}: judged over all values at once, the noise alone could have "
+        f"◇ {doubt(final=final)}: judged over all values at once, the noise alone could have "
         f"made such an estimate."
+    )
+
+
+def watching(probability: float) -> str:
+    """Say why an open round's values are called present later than its intervals suggest."""
+    return (
+        f"Watching is testing: of values that nobody has, many have an interval above 0 at some "
+        f"moment. So while reports still come in, a value counts as present only by a stricter "
+        f"rule, which is right for all of them at once in {level(probability)} of rounds however "
+        f"often somebody looks. When the round closes, the intervals decide."
     )
 
 

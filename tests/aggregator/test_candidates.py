@@ -212,7 +212,14 @@ class TestDecoder:
         metric = Catalogue(bundle, bundle.metrics.values()).by_name[NAME]
         snapshot = Snapshot(Tally(n, EMPTY), as_of=0)
         return decoder.figures(
-            metric, 0, snapshot, ["tea"], target="respondents", level=0.95, wanted=wanted
+            metric,
+            0,
+            snapshot,
+            ["tea"],
+            closed=True,
+            target="respondents",
+            level=0.95,
+            wanted=wanted,
         )
 
     def test_a_call_takes_no_more_than_some_seconds(

@@ -150,6 +150,7 @@ def test_readers_are_told(counting: Counting, location: str, tmp_path: Path) -> 
             0,
             published.snapshot,
             ["tea"],
+            closed=True,
             target="respondents",
             level=0.95,
             wanted=lambda: True,

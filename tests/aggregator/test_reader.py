@@ -85,7 +85,7 @@ def test_arrow_has_types_and_pandas_the_same_rows(reader: Reader) -> None:
     types = {field.name: field.type for field in table.schema}
     assert tuple(types) == COLUMNS
     assert types["as_of"] == pa.timestamp("ms", tz="UTC")
-    assert types["distinguishable"] == pa.bool_()
+    assert types["distinguishable"] == types["found"] == pa.bool_()
     assert {types[name] for name in ("round", "n", "count", "rank_low")} == {pa.int64()}
     assert {types[name] for name in ("level", "estimate", "influence")} == {pa.float64()}
     frame = estimates.to_pandas()

@@ -17,6 +17,7 @@ import pytest
 from hubbub.bundle import Bundle
 from hubbub.randomness import SYSTEM
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2, report_pb2_grpc
+from hubbub_aggregator.estimation.anytime import found
 from hubbub_aggregator.estimation.estimate import estimate
 from hubbub_aggregator.estimation.intervals import Target
 from hubbub_aggregator.services.estimate import MAX_WATCHERS
@@ -117,6 +118,8 @@ def test_figures_are_those_of_the_counts(reader: Reader, target: Target) -> None
     for figure in fields(figures):
         got = [getattr(row, figure.name) for row in answer.values]
         np.testing.assert_array_equal(got, getattr(figures, figure.name), figure.name)
+    present = found(metric.mechanism.support, counts, answer.n, level=0.9)
+    assert [row.found for row in answer.values] == present.tolist()
     assert [row.value for row in answer.values] == ["excellent", "good", "fair", "poor", "none"]
     assert answer.digest == metric.digest
     assert answer.mechanism == "symmetric-unary"
@@ -143,6 +146,8 @@ def test_polling_sees_steps_and_nothing_between(reader: Reader) -> None:
     assert (closed.round, closed.n, closed.closed_now) == (0, 423, True)
     answer = reader.get("stepped")
     assert (answer.n, answer.state) == (423, estimate_pb2.ROUND_STATE_CLOSED)
+    # Nobody looks again.
+    assert [row.found for row in answer.values] == [row.distinguishable for row in answer.values]
     assert not reader.end("stepped").closed_now
 
 
@@ -291,6 +296,7 @@ class TestCommands:
             assert row["simultaneous_high"] == expected.simultaneous_high
             assert row["rank_low"] == expected.rank_low
             assert row["distinguishable"] is expected.distinguishable
+            assert row["found"] is expected.found
 
     def test_csv_has_a_row_for_each_value(self, printed: Reader) -> None:
         run = printed.run("estimate", "printed", "--format", "csv", "--target", "population")

@@ -16,10 +16,10 @@ def make_value(label: str, estimate: float, *, error: float = 0.01) -> Value:
         high=estimate + 2 * error,
         simultaneous_low=estimate - 3 * error,
         simultaneous_high=estimate + 3 * error,
-        distinguishable=estimate > 3 * error,
         rank_low=1,
         rank_high=2,
         influence=0.000_43,
+        found=estimate > 3 * error,
     )
 
 

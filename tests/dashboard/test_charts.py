@@ -13,7 +13,7 @@ ENDS = (-0.05, 0.65)
 def test_doubt_is_said_in_words_at_every_width() -> None:
     estimates = make_estimates(make_value("clear", 0.5), make_value("doubtful", -0.01))
     columns = charts.rows(select(estimates, Order.LISTED))
-    assert columns["distinguishable"] == [True, False]
+    assert columns["found"] == [True, False]
     for width in ("wide", "narrow"):
         clear, doubtful = columns[width]
         assert text.NOT_DISTINGUISHABLE not in clear
@@ -49,7 +49,7 @@ def test_doubt_has_a_shape_of_its_own() -> None:
     layers = charts.specification(4, ENDS, "light")["layer"]
     point = next(layer for layer in layers if layer["mark"]["type"] == "point")
     shape, fill = point["encoding"]["shape"], point["encoding"]["fill"]
-    assert shape["condition"] == {"test": "datum.distinguishable", "value": "circle"}
+    assert shape["condition"] == {"test": "datum.found", "value": "circle"}
     assert shape["value"] == "diamond"
     assert fill["value"] == PALETTES["light"].paper  # hollow
 

@@ -122,8 +122,9 @@ def test_figures_are_those_of_the_private_listener(page: Page, serve: ServeProce
     ):
         expect(provenance).to_contain_text(fact)
     expect_shares(page, estimates)
-    doubts = page.locator("tbody tr", has_text=text.NOT_DISTINGUISHABLE)
-    expect(doubts).to_have_count(sum(not value.distinguishable for value in estimates.values))
+    doubts = page.locator("tbody tr", has_text=text.doubt(final=False))
+    expect(doubts).to_have_count(sum(not value.found for value in estimates.values))
+    expect(page.locator(".hubbub.notes").first).to_contain_text("Watching is testing")
     # What a screen reader hears in place of the chart.
     chart = page.locator("[role=graphics-document]")
     expect(chart).to_have_attribute(

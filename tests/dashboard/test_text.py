@@ -124,8 +124,9 @@ def test_the_intervals_meaning_names_how_they_hold() -> None:
 
 def test_notes_are_there_only_where_they_apply() -> None:
     clear, doubtful, negative = (make_value("v", share) for share in (0.5, 0.02, -0.01))
-    assert text.doubt_explained([clear]) is None
-    assert text.doubt_explained([clear, doubtful]) is not None
+    assert text.doubt_explained([clear], final=True) is None
+    for final, said in ((True, "zero: judged"), (False, "zero yet: judged")):
+        assert said in str(text.doubt_explained([clear, doubtful], final=final))
     assert text.below_zero([clear, doubtful]) is None
     assert text.below_zero([negative]) is not None
     assert text.cut(50, 50) is None

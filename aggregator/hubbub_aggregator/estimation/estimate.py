@@ -16,6 +16,7 @@ from hubbub_aggregator.estimation.intervals import (
     Target,
     as_share,
     one_value,
+    require_counts,
     require_range,
     simultaneous,
 )
@@ -64,7 +65,7 @@ def estimate(
     in (0, 1) that an interval covers. Raises ValueError if one of them is something else.
     """
     require_range(target, level, n)
-    _require_counts(counts, n)
+    require_counts(counts, n)
     alone = one_value(support, counts, n, target, level)
     together = simultaneous(support, counts, n, level)
     rank_low, rank_high = ranks(together)
@@ -110,12 +111,3 @@ def estimated_variance(support: Support, counts: Counts, n: int, target: Target)
         share = np.clip(as_share(support, observed), 0, 1)
         variance = variance + share * (1 - share) / n
     return variance
-
-
-def _require_counts(counts: Counts, n: int) -> None:
-    if counts.ndim != 1 or not counts.size or counts.dtype != np.int64:
-        raise ValueError(
-            f"counts must be int64, one for each value, not {counts.dtype} of shape {counts.shape}"
-        )
-    if counts.min() < 0 or counts.max() > n:
-        raise ValueError(f"counts must be in [0, n = {n:,}]")

@@ -54,6 +54,16 @@ def require_range(target: str, level: float, n: int) -> None:
         raise ValueError(f"an estimate needs at least one report, not n = {n}")
 
 
+def require_counts(counts: Counts, n: int) -> None:
+    """Raise ValueError if these are no counts of reports, one for each value."""
+    if counts.ndim != 1 or not counts.size or counts.dtype != np.int64:
+        raise ValueError(
+            f"counts must be int64, one for each value, not {counts.dtype} of shape {counts.shape}"
+        )
+    if counts.min() < 0 or counts.max() > n:
+        raise ValueError(f"counts must be in [0, n = {n:,}]")
+
+
 def normal_quantile(level: float) -> float:
     """How many standard deviations around its mean hold a normal variable at this level."""
     return -float(ndtri((1 - level) / 2))

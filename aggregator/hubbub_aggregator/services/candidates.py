@@ -41,11 +41,12 @@ class Decoder:
         snapshot: Snapshot | None,
         candidates: Sequence[str],
         *,
+        closed: bool,
         target: "Target",
         level: float,
         wanted: Callable[[], bool],
     ) -> list[estimate_pb2.ValueEstimate]:
-        """One message for each candidate, in their order, from a round's snapshot.
+        """One message for each candidate, in their order, from a round's snapshot, `closed` or not.
 
         Simultaneous intervals and ranks are over these candidates. Stops early once nothing is
         `wanted` any more. Raises Refused or StoreError.
@@ -76,7 +77,13 @@ class Decoder:
                     f"forgotten; `hubbub recount` decodes those that are archived",
                 ) from None
         return figures_of(
-            metric.metric.mechanism.support, candidates, counts, n, target=target, level=level
+            metric.metric.mechanism.support,
+            candidates,
+            counts,
+            n,
+            closed=closed,
+            target=target,
+            level=level,
         )
 
 

@@ -143,6 +143,7 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
                 question.round,
                 view.snapshot,
                 request.candidates,
+                closed=view.state is RoundState.CLOSED,
                 target=question.target,
                 level=question.level,
                 wanted=context.is_active,
@@ -180,7 +181,13 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
                 self._watchers -= 1
 
     def _answer(self, question: Question, view: View) -> estimate_pb2.Estimates:
-        values = figures(question.metric, view.snapshot, question.target, question.level)
+        values = figures(
+            question.metric,
+            view.snapshot,
+            closed=view.state is RoundState.CLOSED,
+            target=question.target,
+            level=question.level,
+        )
         return self._estimates(question, view, values)
 
     def _estimates(

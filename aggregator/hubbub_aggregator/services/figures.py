@@ -10,6 +10,9 @@ from hubbub_aggregator.catalogue import CataloguedMetric
 from hubbub_aggregator.store import Snapshot
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from hubbub_aggregator.estimation.estimate import Estimate
     from hubbub_aggregator.estimation.intervals import Target
     from hubbub_aggregator.tally import Counts
@@ -21,10 +24,16 @@ def epsilon_of(metric: CataloguedMetric) -> estimate_pb2.Epsilon:
 
 
 def figures(
-    metric: CataloguedMetric, snapshot: Snapshot | None, target: "Target", level: float
+    metric: CataloguedMetric,
+    snapshot: Snapshot | None,
+    *,
+    closed: bool,
+    target: "Target",
+    level: float,
 ) -> list[estimate_pb2.ValueEstimate]:
     """One message for each value, in the domain's order; without a snapshot, no figures.
 
+    `closed`: whether the snapshot is the round's last.
     An open domain has no values but those that somebody asks about: none.
     """
     if metric.metric.domain.open:
@@ -38,6 +47,7 @@ def figures(
         labels,
         counts,
         snapshot.tally.n,
+        closed=closed,
         target=target,
         level=level,
     )
@@ -54,26 +64,36 @@ def figures_of(
     counts: "Counts",
     n: int,
     *,
+    closed: bool,
     target: "Target",
     level: float,
 ) -> list[estimate_pb2.ValueEstimate]:
     """One message for each label, from how many of n reports support it.
 
-    Simultaneous intervals and ranks are over these labels.
+    Simultaneous intervals, ranks, and what is found are over these labels. `closed`: whether no
+    more reports come, so that nobody looks again.
     """
     # Imported here: scipy is a third of a restart, and devices wait for none of it.
+    from hubbub_aggregator.estimation.anytime import found
     from hubbub_aggregator.estimation.estimate import estimate
 
-    return messages_of(estimate(support, counts, n, target=target, level=level), labels, counts)
+    shares = estimate(support, counts, n, target=target, level=level)
+    present = shares.distinguishable if closed else found(support, counts, n, level=level)
+    return messages_of(shares, labels, counts, present)
 
 
 def messages_of(
-    shares: "Estimate", labels: Sequence[str], counts: "Counts"
+    shares: "Estimate",
+    labels: Sequence[str],
+    counts: "Counts",
+    found: "NDArray[np.bool_]",
 ) -> list[estimate_pb2.ValueEstimate]:
-    """One message for each label, from its figures and how many reports support it."""
+    """One message for each label, from its figures, how many reports support it, and whether it
+    may be called present.
+    """
     return [
         estimate_pb2.ValueEstimate(**row)
-        for row in rows_of(shares, value=labels, count=counts.tolist())
+        for row in rows_of(shares, value=labels, count=counts.tolist(), found=found.tolist())
     ]
 
 

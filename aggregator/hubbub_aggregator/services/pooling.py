@@ -46,7 +46,7 @@ class Pooling:
             closing(self._store.snapshots(metric.digest, span.rounds)) as snapshots,
         ):
             pooled = pool(found.tallies(snapshots))
-            answer = _figures(span, pooled)
+            answer = _figures(span, pooled, closed=found.closed)
         answer.MergeFrom(
             estimate_pb2.PoolResponse(
                 metric=metric.metric.name,
@@ -72,6 +72,7 @@ class _Found:
         self._questions = questions
         self._metric = metric
         self.rounds: list[estimate_pb2.RoundSummary] = []
+        self.closed = True
         self.as_of = 0.0
 
     def tallies(self, snapshots: Iterable[tuple[int, bool, Snapshot]]) -> Iterator[Tally]:
@@ -86,22 +87,32 @@ class _Found:
             self.rounds.append(
                 self._questions.summary(self._metric, number, (closed, snapshot.tally.n))
             )
+            self.closed = self.closed and closed
             self.as_of = max(self.as_of, snapshot.as_of)
             yield snapshot.tally
 
 
-def _figures(span: Span, pooled: "Pool | None") -> estimate_pb2.PoolResponse:
-    """The fields that hang on counts."""
+def _figures(span: Span, pooled: "Pool | None", *, closed: bool) -> estimate_pb2.PoolResponse:
+    """The fields that hang on counts. `closed`: whether all the rounds are."""
     labels, mechanism = span.metric.metric.domain.labels, span.metric.metric.mechanism
     if pooled is None:
         return estimate_pb2.PoolResponse(values=no_figures(labels))
+    from hubbub_aggregator.estimation.anytime import found
     from hubbub_aggregator.estimation.pooled import pooled_estimate, vary_together
 
+    n = pooled.tally.n
     shares = pooled_estimate(mechanism, pooled, target=span.target, level=span.level)
     counts = span.metric.oracle.supports(pooled.tally.cells)
+    if closed:
+        present = shares.distinguishable
+    elif vary_together(mechanism, pooled, "respondents"):
+        # No rule is known that holds however often one looks.
+        present = shares.distinguishable & False
+    else:
+        present = found(mechanism.support, counts, n, level=span.level)
     return estimate_pb2.PoolResponse(
-        n=pooled.tally.n,
+        n=n,
         plain=pooled.tally.plain,
         at_most=vary_together(mechanism, pooled, span.target),
-        values=messages_of(shares, labels, counts),
+        values=messages_of(shares, labels, counts, present),
     )

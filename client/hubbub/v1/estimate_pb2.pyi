@@ -381,6 +381,7 @@ class ValueEstimate(_message.Message):
     RANK_LOW_FIELD_NUMBER: _builtins.int
     RANK_HIGH_FIELD_NUMBER: _builtins.int
     INFLUENCE_FIELD_NUMBER: _builtins.int
+    FOUND_FIELD_NUMBER: _builtins.int
     value: _builtins.str
     count: _builtins.int
     """Reports that support the value; before the noise is taken off."""
@@ -400,6 +401,11 @@ class ValueEstimate(_message.Message):
     rank_high: _builtins.int
     influence: _builtins.float
     """How far one hostile report moves this estimate."""
+    found: _builtins.bool
+    """Whether the value may be called present. In a closed round: `distinguishable`. While it is
+    open: by a rule that holds however often one looks, where an interval that is looked at again
+    and again would not; never, where one is among several whose reports vary together.
+    """
     def __init__(
         self,
         *,
@@ -415,10 +421,11 @@ class ValueEstimate(_message.Message):
         rank_low: _builtins.int | None = ...,
         rank_high: _builtins.int | None = ...,
         influence: _builtins.float | None = ...,
+        found: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_estimate", b"_estimate", "_high", b"_high", "_influence", b"_influence", "_low", b"_low", "_rank_high", b"_rank_high", "_rank_low", b"_rank_low", "_simultaneous_high", b"_simultaneous_high", "_simultaneous_low", b"_simultaneous_low", "_std_error", b"_std_error", "estimate", b"estimate", "high", b"high", "influence", b"influence", "low", b"low", "rank_high", b"rank_high", "rank_low", b"rank_low", "simultaneous_high", b"simultaneous_high", "simultaneous_low", b"simultaneous_low", "std_error", b"std_error"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_estimate", b"_estimate", "_high", b"_high", "_influence", b"_influence", "_low", b"_low", "_rank_high", b"_rank_high", "_rank_low", b"_rank_low", "_simultaneous_high", b"_simultaneous_high", "_simultaneous_low", b"_simultaneous_low", "_std_error", b"_std_error", "count", b"count", "distinguishable", b"distinguishable", "estimate", b"estimate", "high", b"high", "influence", b"influence", "low", b"low", "rank_high", b"rank_high", "rank_low", b"rank_low", "simultaneous_high", b"simultaneous_high", "simultaneous_low", b"simultaneous_low", "std_error", b"std_error", "value", b"value"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_estimate", b"_estimate", "_high", b"_high", "_influence", b"_influence", "_low", b"_low", "_rank_high", b"_rank_high", "_rank_low", b"_rank_low", "_simultaneous_high", b"_simultaneous_high", "_simultaneous_low", b"_simultaneous_low", "_std_error", b"_std_error", "count", b"count", "distinguishable", b"distinguishable", "estimate", b"estimate", "found", b"found", "high", b"high", "influence", b"influence", "low", b"low", "rank_high", b"rank_high", "rank_low", b"rank_low", "simultaneous_high", b"simultaneous_high", "simultaneous_low", b"simultaneous_low", "std_error", b"std_error", "value", b"value"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__estimate: _TypeAlias = _typing.Literal["estimate"]  # noqa: Y015
     _WhichOneofArgType__estimate: _TypeAlias = _typing.Literal["_estimate", b"_estimate"]  # noqa: Y015

@@ -85,6 +85,13 @@ class Witness:
         page.on("console", self._hear)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
 
+    @staticmethod
+    def _streamlits_own(message: ConsoleMessage) -> bool:
+        """It looks for its server below a page's own address first, and then where it is."""
+        path = urlsplit(message.location["url"]).path
+        asked = path.endswith(("/_stcore/health", "/_stcore/host-config"))
+        return asked and not path.startswith("/_stcore") and "404" in message.text
+
     def _see(self, url: str) -> None:
         parts = urlsplit(url)
         self.requests += 1
@@ -92,5 +99,7 @@ class Witness:
             self.elsewhere.append(url)
 
     def _hear(self, message: ConsoleMessage) -> None:
+        if self._streamlits_own(message):
+            return
         if message.type == "error" or message.text.startswith("WARN"):
             self.errors.append(f"{message.text} ({message.location})")

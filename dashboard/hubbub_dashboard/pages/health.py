@@ -1,0 +1,7 @@
+"""Health: how the aggregator is doing."""
+
+import streamlit as st
+
+
+def page() -> None:
+    st.write("health")

@@ -1,0 +1,86 @@
+"""Shares: one metric's newest snapshot, live."""
+
+import time
+
+import streamlit as st
+
+from hubbub_dashboard import charts, frame, markup, states, text
+from hubbub_dashboard.palette import Theme
+from hubbub_dashboard.selection import MAX_ROWS, SHARE_COLUMNS, Order, every_value, select
+from hubbub_dashboard.source import Estimates, Reading, RoundState
+
+
+def page() -> None:
+    frame.live(draw)
+
+
+def draw(paused: bool) -> None:
+    """Read the newest snapshot and draw it."""
+    settings, source = frame.shared()
+    metrics = source.metrics()
+    estimates: Reading[Estimates] = Reading()
+    if metrics.value:
+        metric, round_ = frame.choose(metrics.value)
+        estimates = source.estimates(metric, round_)
+        st.html(markup.heading(metric.question, metric.name))
+    else:
+        st.html(markup.welcome())
+    now = time.time()
+    status = states.status(settings.aggregator, metrics, estimates, now)
+    st.html(markup.status_line(status, estimates.value, now, paused=paused))
+    if estimates.value is not None:
+        if estimates.value.values:
+            figures(estimates.value)
+        elif estimates.value.n:
+            st.html(markup.open_domain(estimates.value.metric))
+        st.html(markup.provenance(estimates.value))
+        st.html(markup.notes(text.seen_by_aggregator(estimates.value.epsilon)))
+
+
+def figures(estimates: Estimates) -> None:
+    """Draw a snapshot's chart, say what it means, and give the figures as a table."""
+    order = Order.LISTED
+    if len(estimates.values) <= MAX_ROWS:
+        order = st.segmented_control(
+            "Order",
+            list(Order),
+            default=order,
+            format_func=lambda order: order.value,
+            label_visibility="collapsed",
+            required=True,
+            key="order",
+            bind="query-params",
+        )
+    selection = select(estimates, order)
+    final = estimates.state is RoundState.CLOSED
+    theme: Theme = st.context.theme.type or "light"
+    st.vega_lite_chart(
+        charts.rows(selection),
+        charts.specification(len(selection.values), charts.domain(selection), theme),
+        alt=charts.alternative(selection, estimates.level),
+    )
+    st.html(
+        markup.notes(
+            text.cut(len(selection.values), selection.total),
+            text.interval_meaning(estimates.level, simultaneous=selection.simultaneous),
+            text.doubt_explained(selection.values, final=final),
+            None if final else text.watching(estimates.level),
+            text.below_zero(selection.values),
+            text.respondents(estimates.n),
+        )
+    )
+    st.html(markup.table(selection, estimates.level))
+    if len(selection.values) < selection.total:
+        everything(estimates, selection.places)
+
+
+def everything(estimates: Estimates, places: int) -> None:
+    """Offer every value of a large domain, to scroll and search."""
+    if not st.toggle(f"All {text.count(len(estimates.values))} values", key="all"):
+        return
+    share = st.column_config.NumberColumn(format=f"%.{places}f\u202f%%")
+    st.dataframe(
+        every_value(estimates),
+        column_config=dict.fromkeys(SHARE_COLUMNS, share),
+        hide_index=True,
+    )

@@ -57,9 +57,14 @@ def write_parquet(report: dict[str, Any], path: Path) -> None:
 
     Raises AnalysisMissing or OSError.
     """
+    write_whole(path, parquet_bytes(report))
+
+
+def parquet_bytes(report: dict[str, Any]) -> bytes:
+    """A Parquet file of a report's table. Raises AnalysisMissing."""
     table = arrow_table(report)
     from pyarrow import parquet
 
     file = io.BytesIO()
     parquet.write_table(table, file)
-    write_whole(path, file.getvalue())
+    return file.getvalue()

@@ -20,6 +20,7 @@ FIGURES: Final = (
     "rank_high",
     "influence",
     "found",
+    "consistent",
 )
 _OF_VALUE: Final = ("value", "count", *FIGURES)
 # What a row says of the snapshot it is from, or of the snapshots.
@@ -95,10 +96,16 @@ def _figures(answer: estimate_pb2.Estimates | estimate_pb2.PoolResponse) -> dict
         "as_of": _as_of(answer),
         "values": [
             {"value": row.value, "count": row.count}
-            | {name: getattr(row, name) if answer.n else None for name in FIGURES}
+            | {name: _figure(row, name) if answer.n else None for name in FIGURES}
             for row in answer.values
         ],
     }
+
+
+def _figure(row: estimate_pb2.ValueEstimate, name: str) -> Any:
+    if name == "consistent" and not row.HasField("consistent"):
+        return None
+    return getattr(row, name)
 
 
 def _as_of(of: Sourced) -> str | None:

@@ -53,6 +53,7 @@ class Simulation:
                 self.counts,
                 self.n,
                 closed=True,
+                whole=not metric.domain.open,
                 target=target,
                 level=level,
             ),

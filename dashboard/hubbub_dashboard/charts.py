@@ -26,6 +26,7 @@ _TEXTS: Final = 0.28
 _TEXT_ENDS: Final = 0.48
 _MARKS: Final = 0.72
 _CAP: Final = 0.13
+_PART_HEIGHT: Final = 10
 # Below this many pixels a row's figures and its words do not fit beside its label.
 _NARROW: Final = 560
 
@@ -38,6 +39,11 @@ def rows(selection: Selection) -> dict[str, list[Any]]:
     """Return the chart's data as columns; shares as floats, texts ready to draw."""
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     for position, value in enumerate(selection.values):
+        if selection.whole:
+            part = text.percent(value.consistent, selection.places)
+            row = (position, value.label, value.consistent, 0.0, 0.0, True, part, part)
+            _append(columns, row)
+            continue
         low, high = selection.low(value), selection.high(value)
         figures = (
             f"{text.percent(value.estimate, selection.places)}"
@@ -54,15 +60,28 @@ def rows(selection: Selection) -> dict[str, list[Any]]:
             doubt + figures,
             figures if value.found else selection.doubt,
         )
-        for name, cell in zip(_COLUMNS, row, strict=True):
-            columns[name].append(cell)
+        _append(columns, row)
     return columns
+
+
+def _append(columns: dict[str, list[Any]], row: tuple[Any, ...]) -> None:
+    for name, cell in zip(_COLUMNS, row, strict=True):
+        columns[name].append(cell)
 
 
 @lru_cache(maxsize=64)
 def alternative(selection: Selection, probability: float) -> str:
     """Say in a few sentences what the chart shows."""
     shown, places = selection.values, selection.places
+    more = f"; and {len(shown) - _MAX_SPOKEN} more" if len(shown) > _MAX_SPOKEN else ""
+    if selection.whole:
+        parts = "; ".join(
+            f"{value.label} {text.percent(value.consistent, places)}"
+            for value in shown[:_MAX_SPOKEN]
+        )
+        return (
+            f"Shares as parts of a whole, {len(shown)} of {selection.total} values. {parts}{more}."
+        )
     intervals = "simultaneous intervals" if selection.simultaneous else "intervals"
     distinct = sum(value.found for value in shown)
     spoken = "; ".join(
@@ -70,7 +89,6 @@ def alternative(selection: Selection, probability: float) -> str:
         f"({text.interval(selection.low(value), selection.high(value), places)})"
         for value in shown[:_MAX_SPOKEN]
     )
-    more = f"; and {len(shown) - _MAX_SPOKEN} more" if len(shown) > _MAX_SPOKEN else ""
     return (
         f"Estimated shares with {text.level(probability)} {intervals}, {len(shown)} of "
         f"{selection.total} values; {distinct} of these are distinguishable from zero. "
@@ -83,8 +101,11 @@ def domain(selection: Selection) -> tuple[float, float]:
 
     Left to Vega it would be sought in the data, which come only after the first drawing.
     """
-    low = min(0.0, *map(selection.low, selection.values))
-    high = max(0.0, *map(selection.high, selection.values))
+    if selection.whole:
+        low, high = 0.0, max(value.consistent for value in selection.values)
+    else:
+        low = min(0.0, *map(selection.low, selection.values))
+        high = max(0.0, *map(selection.high, selection.values))
     # Half a power of ten, so small that there are 2 to 20 steps. Divided by rather than
     # multiplied with, so that 0.05 is 0.05.
     per_share = 2 * 10.0 ** -math.floor(math.log10(high - low))
@@ -92,10 +113,12 @@ def domain(selection: Selection) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=64)
-def specification(row_count: int, ends: tuple[float, float], theme: Theme) -> dict[str, Any]:
+def specification(
+    row_count: int, ends: tuple[float, float], theme: Theme, *, whole: bool = False
+) -> dict[str, Any]:
     """Return the Vega-Lite specification for so many rows; the same object every time.
 
-    `ends`: the shares at the axis's ends.
+    `ends`: the shares at the axis's ends; `whole`: bars that are parts of a whole.
 
     Each row has its texts above and its marks below: zero line, interval with end caps taller
     than the point (so that one narrower than its point is still seen), point. A value that is
@@ -103,6 +126,15 @@ def specification(row_count: int, ends: tuple[float, float], theme: Theme) -> di
     """
     palette = PALETTES[theme]
     row_height = _ROW_HEIGHT if row_count <= _MAX_AIRY_ROWS else _DENSE_ROW_HEIGHT
+    if whole:
+        marks = [_part(ends, palette)]
+    else:
+        marks = [
+            _whisker(ends, palette),
+            _cap("low", ends, palette),
+            _cap("high", ends, palette),
+            _point(ends, palette),
+        ]
     return {
         "height": row_count * row_height + _AXIS_HEIGHT,
         "config": {"view": {"stroke": None}},
@@ -111,10 +143,7 @@ def specification(row_count: int, ends: tuple[float, float], theme: Theme) -> di
             _text_band(row_height, palette),
             _separator(palette),
             _zero_line(palette),
-            _whisker(ends, palette),
-            _cap("low", ends, palette),
-            _cap("high", ends, palette),
-            _point(ends, palette),
+            *marks,
             _label(palette),
             _figures(palette),
         ],
@@ -232,6 +261,18 @@ def _point(ends: tuple[float, float], palette: Palette) -> dict[str, Any]:
             "fill": _if_found(palette.accent, palette.paper),
             "shape": _if_found("circle", "diamond"),
             "size": _if_found(64, 90),
+        },
+    }
+
+
+def _part(ends: tuple[float, float], palette: Palette) -> dict[str, Any]:
+    """A line from zero, thick as a bar: a part of a whole is a length, and has no interval."""
+    return {
+        "mark": {"type": "rule", "strokeWidth": _PART_HEIGHT, "color": palette.accent},
+        "encoding": {
+            "x": _share("low", ends, palette),
+            "x2": {"field": "estimate"},
+            "y": _band(_MARKS),
         },
     }
 

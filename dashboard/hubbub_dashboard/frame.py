@@ -12,7 +12,7 @@ import streamlit as st
 
 from hubbub_aggregator.connection import open_channel
 from hubbub_dashboard.settings import Settings, read_settings
-from hubbub_dashboard.source import Metric, Round, Source
+from hubbub_dashboard.source import Metric, Round, Source, Target
 
 # Seconds between two looks; None: only when the viewer does something.
 _TICKS: Final[dict[str, float | None]] = {"2 s": 2, "5 s": 5, "15 s": 15, "paused": None}
@@ -45,6 +45,20 @@ def live(draw: Callable[[bool], None]) -> None:
     every = _TICKS[tick]
     with above:
         st.fragment(draw, run_every=every)(every is None)
+
+
+def target() -> Target:
+    """Let the viewer choose whose shares are meant."""
+    chosen: Target = st.segmented_control(
+        "Shares among",
+        list(Target),
+        default=Target.RESPONDENTS,
+        format_func=lambda target: target.value,
+        required=True,
+        key="among",
+        bind="query-params",
+    )
+    return chosen
 
 
 def choose(metrics: tuple[Metric, ...]) -> tuple[Metric, Round]:

@@ -102,6 +102,7 @@ def table(selection: Selection, probability: float) -> str:
     level = text.level(probability)
     columns = (
         "Value",
+        *(["Part of a whole"] if selection.whole else []),
         "Share",
         f"{level} interval",
         f"{level}, all at once",
@@ -119,6 +120,7 @@ def table(selection: Selection, probability: float) -> str:
 def _row(value: Value, selection: Selection) -> str:
     places = selection.places
     cells = (
+        *([_exact(value.consistent, text.percent(value.consistent, places))] * selection.whole),
         _exact(value.estimate, text.percent(value.estimate, places)),
         _exact_interval(value.low, value.high, places),
         _exact_interval(value.simultaneous_low, value.simultaneous_high, places),

@@ -32,6 +32,8 @@ class Selection:
     """Decimals of a percentage that the errors warrant."""
     doubt: str
     """What is said of a value that is not found."""
+    whole: bool = False
+    """Whether consistent shares are drawn, without intervals."""
 
     def low(self, value: Value) -> float:
         """Lower end of the interval that is drawn, a share."""
@@ -43,8 +45,8 @@ class Selection:
 
 
 @lru_cache(maxsize=64)
-def select(estimates: Estimates, order: Order) -> Selection:
-    """Choose the rows: all as listed, or the `MAX_ROWS` largest.
+def select(estimates: Estimates, order: Order, *, whole: bool = False) -> Selection:
+    """Choose the rows: all as listed, or the `MAX_ROWS` largest; `whole`: as parts of a whole.
 
     Choosing by size picks values whose noise happened to be high, so a sorted selection comes
     with simultaneous intervals, and a domain of more than `MAX_ROWS` values is always sorted.
@@ -55,7 +57,7 @@ def select(estimates: Estimates, order: Order) -> Selection:
         values = tuple(sorted(values, key=lambda value: -value.estimate))[:MAX_ROWS]
     places = text.decimals(value.std_error for value in estimates.values)
     doubt = text.doubt(final=estimates.state is RoundState.CLOSED)
-    return Selection(values, len(estimates.values), is_sorted, places, doubt)
+    return Selection(values, len(estimates.values), is_sorted, places, doubt, whole)
 
 
 # The columns of `every_value` that are percentages.

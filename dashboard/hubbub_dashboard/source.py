@@ -7,19 +7,27 @@ answer, the last good answer stays, with the time it is from.
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Generic, TypeVar
 
 import grpc
 
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
+from hubbub_aggregator.records import TARGETS, target_name
 
 # Long enough for 65,536 values on a busy machine, short enough for a person who waits.
 _TIMEOUT: Final = 3.0
 
 # How many metrics and rounds are kept, so that browsing ten years of days keeps memory flat.
 _MAX_KEPT: Final = 64
+
+
+class Target(Enum):
+    """Whose shares they are."""
+
+    RESPONDENTS = "respondents"
+    POPULATION = "population"
 
 
 class RoundState(Enum):
@@ -84,6 +92,8 @@ class Value:
     rank_high: int
     influence: float
     """How far one hostile report moves the estimate."""
+    consistent: float
+    """The nearest share that is one of a whole: none below zero, all together everybody."""
     found: bool
     """Whether it may be called present: while the round is open, however often one looks."""
 
@@ -111,6 +121,9 @@ class Estimates:
     """In the domain's order; empty if n = 0, or if the domain is open and lists none."""
     plain: int = 0
     """How many of the reports came unsealed."""
+    target: Target = Target.RESPONDENTS
+    message: estimate_pb2.Estimates = field(default_factory=estimate_pb2.Estimates, repr=False)
+    """All of it, as it came."""
 
 
 T = TypeVar("T")
@@ -142,7 +155,7 @@ class Source:
         self._clock = clock
         self._lock = threading.Lock()
         self._metrics: Reading[tuple[Metric, ...]] = Reading()
-        self._estimates: dict[tuple[str, int], Reading[Estimates]] = {}
+        self._estimates: dict[tuple[str, int, Target], Reading[Estimates]] = {}
 
     def metrics(self) -> Reading[tuple[Metric, ...]]:
         """Return the catalogue."""
@@ -150,9 +163,11 @@ class Source:
             self._metrics = self._refreshed(self._metrics, self._list_metrics)
             return self._metrics
 
-    def estimates(self, metric: Metric, round_: Round) -> Reading[Estimates]:
+    def estimates(
+        self, metric: Metric, round_: Round, target: Target = Target.RESPONDENTS
+    ) -> Reading[Estimates]:
         """Return the newest snapshot of a round, both as the catalogue has them."""
-        key = (metric.name, round_.number)
+        key = (metric.name, round_.number, target)
         with self._lock:
             reading = self._estimates.pop(key, Reading())
             if not _is_of(reading.value, round_):
@@ -186,8 +201,10 @@ class Source:
             for metric in answer.metrics
         )
 
-    def _get_estimates(self, metric: str, number: int) -> Estimates:
-        request = estimate_pb2.GetEstimatesRequest(metric=metric, round=number)
+    def _get_estimates(self, metric: str, number: int, target: Target) -> Estimates:
+        request = estimate_pb2.GetEstimatesRequest(
+            metric=metric, round=number, target=TARGETS[target.value]
+        )
         return _estimates(self._stub.GetEstimates(request, timeout=_TIMEOUT).estimates)
 
 
@@ -214,6 +231,8 @@ def _estimates(message: estimate_pb2.Estimates) -> Estimates:
         publish_step=message.publish_step,
         values=tuple(map(_value, message.values)) if message.n else (),
         plain=message.plain,
+        target=Target(target_name(message.target)),
+        message=message,
     )
 
 
@@ -230,5 +249,6 @@ def _value(message: estimate_pb2.ValueEstimate) -> Value:
         rank_low=message.rank_low,
         rank_high=message.rank_high,
         influence=message.influence,
+        consistent=message.consistent,
         found=message.found,
     )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Context, Decimal
 from typing import Final
 
-from hubbub_dashboard.source import Epsilon, Value
+from hubbub_dashboard.source import Epsilon, Target, Value
 
 NOT_DISTINGUISHABLE: Final = "not distinguishable from zero"
 
@@ -147,6 +147,30 @@ def interval_meaning(probability: float, *, simultaneous: bool) -> str:
     return (
         f"Each interval holds on its own: {level(probability)} of such intervals contain the true "
         f"share, so about 1 in {round(1 / (1 - probability))} misses."
+    )
+
+
+def whose(target: Target, n: int) -> str:
+    """Say whose shares these are."""
+    return respondents(n) if target is Target.RESPONDENTS else population(n)
+
+
+def population(n: int) -> str:
+    """Say whose shares these are."""
+    return (
+        f"Shares are among all devices that would have answered, of which the {count(n)} that did "
+        f"are taken for a random sample: the draw adds to the noise. Devices that are offline, or "
+        f"never would have answered, are not in it."
+    )
+
+
+def parts_of_a_whole() -> str:
+    """Say what consistent shares are for, and not for."""
+    return (
+        f"These are the nearest shares that are none below 0 and add up to 100{_NARROW_SPACE}%. "
+        f"They are to be read as parts of a whole, and nothing else: to cut off what lies below 0 "
+        f"makes them biased, so they have no intervals, and differences and sums are better taken "
+        f"of the estimates."
     )
 
 

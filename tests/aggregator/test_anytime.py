@@ -109,7 +109,14 @@ def test_it_is_asked_only_while_the_round_is_open() -> None:
     counts[1] += round(n * share * float(support.p - support.q))
     for closed in (True, False):
         rows = figures_of(
-            support, "abcd", counts, n, closed=closed, target="respondents", level=0.95
+            support,
+            "abcd",
+            counts,
+            n,
+            closed=closed,
+            whole=True,
+            target="respondents",
+            level=0.95,
         )
         assert [row.distinguishable for row in rows] == [False, True, False, False]
         assert [row.found for row in rows] == [False, closed, False, False]

@@ -41,9 +41,13 @@ def close_round(serve: ServeProcess, name: str) -> None:
         stub.CloseRound(estimate_pb2.CloseRoundRequest(metric=name), timeout=PATIENCE)
 
 
-def read_estimates(serve: ServeProcess, name: str) -> estimate_pb2.Estimates:
+def read_estimates(
+    serve: ServeProcess,
+    name: str,
+    target: estimate_pb2.Target.ValueType = estimate_pb2.TARGET_RESPONDENTS,
+) -> estimate_pb2.Estimates:
     """What the private listener answers about a metric's newest round."""
     with serve.private_channel() as channel:
         stub = estimate_pb2_grpc.EstimateServiceStub(channel)
-        request = estimate_pb2.GetEstimatesRequest(metric=name)
+        request = estimate_pb2.GetEstimatesRequest(metric=name, target=target)
         return stub.GetEstimates(request, timeout=PATIENCE).estimates

@@ -19,6 +19,7 @@ def make_value(label: str, estimate: float, *, error: float = 0.01) -> Value:
         rank_low=1,
         rank_high=2,
         influence=0.000_43,
+        consistent=max(0.0, estimate),
         found=estimate > 3 * error,
     )
 

@@ -22,6 +22,21 @@ def test_doubt_is_said_in_words_at_every_width() -> None:
     assert columns["estimate"] == [0.5, -0.01]
 
 
+def test_parts_of_a_whole_are_lengths_from_zero_without_intervals() -> None:
+    estimates = make_estimates(make_value("clear", 0.5), make_value("doubtful", -0.01))
+    selection = select(estimates, Order.LISTED, whole=True)
+    columns = charts.rows(selection)
+    assert columns["estimate"] == [0.5, 0.0]
+    assert columns["wide"] == columns["narrow"] == ["50.0\u202f%", "0.0\u202f%"]
+    assert charts.domain(selection) == (0.0, 0.5)
+    layers = charts.specification(2, ENDS, "light", whole=True)["layer"]
+    assert not [layer for layer in layers if layer["mark"]["type"] == "point"]
+    said = charts.alternative(selection, 0.95)
+    assert said == (
+        "Shares as parts of a whole, 2 of 2 values. clear 50.0\u202f%; doubtful 0.0\u202f%."
+    )
+
+
 def test_the_specification_stays_the_same_object() -> None:
     # Else the browser would draw the chart anew at every snapshot.
     first, second = (charts.specification(4, ENDS, "light") for _ in range(2))

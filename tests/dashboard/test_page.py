@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from pyarrow import parquet
 
 from hubbub.bundle import Bundle
 from hubbub.v1 import estimate_pb2
@@ -15,6 +16,7 @@ from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round, read_estimates
 from tests.dashboard.pages import DashboardProcess, Witness
 from tests.processes import ServeProcess
+from tests.typed import typed
 
 HOUR = 3_600
 HOSTILE = ("<script>throw 1</script>", "**bold** :red[x]", "مرحبا", "x" * 256)
@@ -144,6 +146,50 @@ def test_sorting_changes_the_order_and_draws_simultaneous_intervals(
     largest = max(read_estimates(serve, "open").values, key=lambda value: value.estimate)
     expect(page.locator("tbody th").first).to_have_text(largest.value)
     assert "order=Largest" in page.url
+
+
+def test_shares_among_everybody_are_less_sure(page: Page, serve: ServeProcess) -> None:
+    page.goto("/?metric=open")
+    page.get_by_role("radio", name="population").click()
+    expect_shares(page, read_estimates(serve, "open", estimate_pb2.TARGET_POPULATION))
+    expect(page.locator(".hubbub.notes").first).to_contain_text("among all devices")
+    assert "among=population" in page.url
+
+
+def test_parts_of_a_whole_have_no_intervals(page: Page, serve: ServeProcess) -> None:
+    estimates = read_estimates(serve, "open")
+    page.goto("/?metric=open")
+    page.get_by_text("As parts of a whole").click()
+    expect(page.locator(".hubbub.notes").first).to_contain_text(
+        "parts of a whole, and nothing else"
+    )
+    chart = page.locator("[role=graphics-document]")
+    expect(chart).to_have_attribute("aria-label", re.compile("^Shares as parts of a whole, 4 of 4"))
+    parts = page.locator("tbody tr td:nth-child(2) data")
+    expect(parts).to_have_count(len(estimates.values))
+    shown = [float(part.get_attribute("value") or "") for part in parts.all()]
+    assert shown == [value.consistent for value in estimates.values]
+    assert sum(shown) == pytest.approx(1)
+    assert "whole=true" in page.url
+
+
+def test_files_are_those_of_the_command(page: Page, serve: ServeProcess, tmp_path: Path) -> None:
+    page.goto("/?metric=open")
+    expect_shares(page, read_estimates(serve, "open"))
+    for label, suffix in (("CSV", "csv"), ("Parquet", "parquet")):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"Download {label}").click()
+        assert download.value.suggested_filename == f"open-0-1000.{suffix}"
+        download.value.save_as(tmp_path / f"page.{suffix}")
+    there = ("--aggregator", serve.private)
+    printed = typed("estimate", "open", "--format", "csv", *there).stdout
+    # Told to spreadsheets by its mark.
+    assert (tmp_path / "page.csv").read_text("utf-8-sig").splitlines() == printed.splitlines()
+    typed("estimate", "open", "--to-parquet", str(tmp_path / "typed.parquet"), *there)
+    page_table, typed_table = (
+        parquet.read_table(tmp_path / f"{source}.parquet") for source in ("page", "typed")
+    )
+    assert page_table.equals(typed_table, check_metadata=True)
 
 
 def test_waiting_says_what_for_and_not_how_many_there_are(page: Page) -> None:

@@ -1,6 +1,5 @@
 """What commands print: JSON and CSV for scripts, and the lines that several have for people."""
 
-import csv
 import json
 import sys
 from collections.abc import Iterable, Mapping
@@ -8,6 +7,7 @@ from typing import Any, Final
 
 from hubbub.printing import for_programs
 from hubbub.v1 import estimate_pb2
+from hubbub_aggregator.csv_rows import write_csv
 from hubbub_aggregator.records import provenance, state_name
 
 # What is stored of a round that was forgotten is what is stored of one that nobody answered.
@@ -32,9 +32,7 @@ def print_json(report: Mapping[str, Any]) -> None:
 def print_csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Rows under a header; what is None is left empty."""
     for_programs(sys.stdout)
-    writer = csv.DictWriter(sys.stdout, list(columns))
-    writer.writeheader()
-    writer.writerows(rows)
+    write_csv(sys.stdout, columns, rows)
 
 
 def whose(target: str, level: float, among: Mapping[str, str] = AMONG) -> str:

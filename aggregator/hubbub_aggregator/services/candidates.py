@@ -82,6 +82,7 @@ class Decoder:
             counts,
             n,
             closed=closed,
+            whole=False,
             target=target,
             level=level,
         )

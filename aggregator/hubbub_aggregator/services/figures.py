@@ -48,6 +48,7 @@ def figures(
         counts,
         snapshot.tally.n,
         closed=closed,
+        whole=True,
         target=target,
         level=level,
     )
@@ -65,13 +66,14 @@ def figures_of(
     n: int,
     *,
     closed: bool,
+    whole: bool,
     target: "Target",
     level: float,
 ) -> list[estimate_pb2.ValueEstimate]:
     """One message for each label, from how many of n reports support it.
 
     Simultaneous intervals, ranks, and what is found are over these labels. `closed`: whether no
-    more reports come, so that nobody looks again.
+    more reports come, so that nobody looks again; `whole`: whether these are all values.
     """
     # Imported here: scipy is a third of a restart, and devices wait for none of it.
     from hubbub_aggregator.estimation.anytime import found
@@ -79,7 +81,7 @@ def figures_of(
 
     shares = estimate(support, counts, n, target=target, level=level)
     present = shares.distinguishable if closed else found(support, counts, n, level=level)
-    return messages_of(shares, labels, counts, present)
+    return messages_of(shares, labels, counts, present, whole=whole)
 
 
 def messages_of(
@@ -87,14 +89,17 @@ def messages_of(
     labels: Sequence[str],
     counts: "Counts",
     found: "NDArray[np.bool_]",
+    *,
+    whole: bool,
 ) -> list[estimate_pb2.ValueEstimate]:
     """One message for each label, from its figures, how many reports support it, and whether it
-    may be called present.
+    may be called present; if they are all values, a `whole`, with consistent shares.
     """
-    return [
-        estimate_pb2.ValueEstimate(**row)
-        for row in rows_of(shares, value=labels, count=counts.tolist(), found=found.tolist())
-    ]
+    from hubbub_aggregator.estimation.consistent import consistent
+
+    more = {"consistent": consistent(shares.estimate).tolist()} if whole else {}
+    columns = {"value": labels, "count": counts.tolist(), "found": found.tolist(), **more}
+    return [estimate_pb2.ValueEstimate(**row) for row in rows_of(shares, **columns)]
 
 
 def rows_of(figures: Any, **more: Sequence[Any]) -> Iterator[dict[str, Any]]:

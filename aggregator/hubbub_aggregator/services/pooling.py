@@ -114,5 +114,5 @@ def _figures(span: Span, pooled: "Pool | None", *, closed: bool) -> estimate_pb2
         n=n,
         plain=pooled.tally.plain,
         at_most=vary_together(mechanism, pooled, span.target),
-        values=messages_of(shares, labels, counts, present),
+        values=messages_of(shares, labels, counts, present, whole=True),
     )

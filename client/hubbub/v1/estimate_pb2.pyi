@@ -382,6 +382,7 @@ class ValueEstimate(_message.Message):
     RANK_HIGH_FIELD_NUMBER: _builtins.int
     INFLUENCE_FIELD_NUMBER: _builtins.int
     FOUND_FIELD_NUMBER: _builtins.int
+    CONSISTENT_FIELD_NUMBER: _builtins.int
     value: _builtins.str
     count: _builtins.int
     """Reports that support the value; before the noise is taken off."""
@@ -406,6 +407,10 @@ class ValueEstimate(_message.Message):
     open: by a rule that holds however often one looks, where an interval that is looked at again
     and again would not; never, where one is among several whose reports vary together.
     """
+    consistent: _builtins.float
+    """The nearest shares that are none below zero and add up to 1. Biased, and without intervals.
+    Absent where the values are not all there are: of candidates.
+    """
     def __init__(
         self,
         *,
@@ -422,11 +427,14 @@ class ValueEstimate(_message.Message):
         rank_high: _builtins.int | None = ...,
         influence: _builtins.float | None = ...,
         found: _builtins.bool = ...,
+        consistent: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_estimate", b"_estimate", "_high", b"_high", "_influence", b"_influence", "_low", b"_low", "_rank_high", b"_rank_high", "_rank_low", b"_rank_low", "_simultaneous_high", b"_simultaneous_high", "_simultaneous_low", b"_simultaneous_low", "_std_error", b"_std_error", "estimate", b"estimate", "high", b"high", "influence", b"influence", "low", b"low", "rank_high", b"rank_high", "rank_low", b"rank_low", "simultaneous_high", b"simultaneous_high", "simultaneous_low", b"simultaneous_low", "std_error", b"std_error"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_consistent", b"_consistent", "_estimate", b"_estimate", "_high", b"_high", "_influence", b"_influence", "_low", b"_low", "_rank_high", b"_rank_high", "_rank_low", b"_rank_low", "_simultaneous_high", b"_simultaneous_high", "_simultaneous_low", b"_simultaneous_low", "_std_error", b"_std_error", "consistent", b"consistent", "estimate", b"estimate", "high", b"high", "influence", b"influence", "low", b"low", "rank_high", b"rank_high", "rank_low", b"rank_low", "simultaneous_high", b"simultaneous_high", "simultaneous_low", b"simultaneous_low", "std_error", b"std_error"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_estimate", b"_estimate", "_high", b"_high", "_influence", b"_influence", "_low", b"_low", "_rank_high", b"_rank_high", "_rank_low", b"_rank_low", "_simultaneous_high", b"_simultaneous_high", "_simultaneous_low", b"_simultaneous_low", "_std_error", b"_std_error", "count", b"count", "distinguishable", b"distinguishable", "estimate", b"estimate", "found", b"found", "high", b"high", "influence", b"influence", "low", b"low", "rank_high", b"rank_high", "rank_low", b"rank_low", "simultaneous_high", b"simultaneous_high", "simultaneous_low", b"simultaneous_low", "std_error", b"std_error", "value", b"value"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_consistent", b"_consistent", "_estimate", b"_estimate", "_high", b"_high", "_influence", b"_influence", "_low", b"_low", "_rank_high", b"_rank_high", "_rank_low", b"_rank_low", "_simultaneous_high", b"_simultaneous_high", "_simultaneous_low", b"_simultaneous_low", "_std_error", b"_std_error", "consistent", b"consistent", "count", b"count", "distinguishable", b"distinguishable", "estimate", b"estimate", "found", b"found", "high", b"high", "influence", b"influence", "low", b"low", "rank_high", b"rank_high", "rank_low", b"rank_low", "simultaneous_high", b"simultaneous_high", "simultaneous_low", b"simultaneous_low", "std_error", b"std_error", "value", b"value"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__consistent: _TypeAlias = _typing.Literal["consistent"]  # noqa: Y015
+    _WhichOneofArgType__consistent: _TypeAlias = _typing.Literal["_consistent", b"_consistent"]  # noqa: Y015
     _WhichOneofReturnType__estimate: _TypeAlias = _typing.Literal["estimate"]  # noqa: Y015
     _WhichOneofArgType__estimate: _TypeAlias = _typing.Literal["_estimate", b"_estimate"]  # noqa: Y015
     _WhichOneofReturnType__high: _TypeAlias = _typing.Literal["high"]  # noqa: Y015
@@ -445,6 +453,8 @@ class ValueEstimate(_message.Message):
     _WhichOneofArgType__simultaneous_low: _TypeAlias = _typing.Literal["_simultaneous_low", b"_simultaneous_low"]  # noqa: Y015
     _WhichOneofReturnType__std_error: _TypeAlias = _typing.Literal["std_error"]  # noqa: Y015
     _WhichOneofArgType__std_error: _TypeAlias = _typing.Literal["_std_error", b"_std_error"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__consistent) -> _WhichOneofReturnType__consistent | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__estimate) -> _WhichOneofReturnType__estimate | None: ...
     @_typing.overload

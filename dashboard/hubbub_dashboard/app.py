@@ -9,7 +9,7 @@ from typing import Final
 import streamlit as st
 
 from hubbub_dashboard import markup
-from hubbub_dashboard.pages import health, shares
+from hubbub_dashboard.views import health, shares
 
 _HERE: Final = Path(__file__).parent
 

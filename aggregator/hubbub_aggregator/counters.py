@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from typing import Final
 
 # What becomes of a report, by its status on the wire.
-_HAPPENED: Final = {
+HAPPENED: Final = {
     "REPORT_STATUS_COUNTED": "counted",
     "REPORT_STATUS_DUPLICATE": "counted before",
     "REPORT_STATUS_NOT_OPENED": "not opened",
     "REPORT_STATUS_NOT_CANONICAL": "not canonical",
 }
 # Why a request full of them is refused.
-_REFUSED: Final = {
+REFUSED: Final = {
     "REFUSAL_REASON_UNKNOWN_DIGEST": "their metric is not known",
     "REFUSAL_REASON_ROUND_NOT_OPEN": "their round had not begun",
     "REFUSAL_REASON_ROUND_CLOSED": "their round was closed",
@@ -52,10 +52,10 @@ class Counters:
 
 def in_words(totals: Mapping[str, int]) -> str:
     """What happened to reports, and to requests full of them, for a person."""
-    counted = [f"{word} {totals[name]:,}" for name, word in _HAPPENED.items() if name in totals]
+    counted = [f"{word} {totals[name]:,}" for name, word in HAPPENED.items() if name in totals]
     refused = [
         f"requests refused {totals[name]:,}: {why}"
-        for name, why in _REFUSED.items()
+        for name, why in REFUSED.items()
         if name in totals
     ]
     return "; ".join([", ".join(counted) or "no reports", *refused])

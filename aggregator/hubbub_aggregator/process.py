@@ -37,6 +37,7 @@ from hubbub_aggregator.services.status import ListenerInfo
 from hubbub_aggregator.settings import Settings
 from hubbub_aggregator.store import Store, StoreError
 from hubbub_aggregator.tls import ServerCertificate
+from hubbub_aggregator.troubles import WARNING_DAYS
 
 # How long calls in hand may take after SIGTERM, seconds; a commit takes a fraction of one.
 GRACE: Final = 10.0
@@ -49,8 +50,6 @@ _LOOK: Final = 0.5
 # that is turned away; at Python's 5 ms each, under load, calls would wait in front of it, where
 # nobody sees them.
 _SWITCH: Final = 0.0002
-
-EXPIRY_WARNING_DAYS: Final = 30
 
 
 def run(
@@ -185,7 +184,7 @@ def _say_expiry(timestamp: float, now: float, keys: Path, speaker: Speaker) -> N
     expires = datetime.fromtimestamp(timestamp, UTC)
     days = (expires - datetime.fromtimestamp(now, UTC)).days
     line = f"certificate  until {expires:%Y-%m-%d} ({days} days)"
-    if days < EXPIRY_WARNING_DAYS:
+    if days < WARNING_DAYS:
         line += f"; renew it soon: hubbub keygen {keys} --new-certificate"
     speaker.say("certificate", line, expires=f"{expires:%Y-%m-%dT%H:%M:%SZ}", days=days)
 

@@ -101,5 +101,10 @@ def instant(timestamp: float) -> str:
     return text.replace("+00:00", "Z")
 
 
+def moment(instant: str) -> float:
+    """Seconds since 1970-01-01 UTC, of what `instant` made."""
+    return datetime.fromisoformat(instant).timestamp()
+
+
 def _lower(name: str, prefix: str) -> str:
     return name.removeprefix(prefix).lower()

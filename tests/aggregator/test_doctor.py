@@ -290,7 +290,7 @@ class TestStores:
 
     def test_little_room(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         place.adopt()
-        monkeypatch.setattr(disk, "_LEAST_FREE", 1 << 60)
+        monkeypatch.setattr(disk, "LEAST_FREE", 1 << 60)
         found = place.trouble("--archive", place.folder)
         assert "make room, until then reports are refused" in found["disk"]
         assert "make room, until then rounds whose" in found["archive disk"]

@@ -1,10 +1,12 @@
 """The status as a terminal shows it: what is wrong first, then figures."""
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
+from hubbub_aggregator.doctor.findings import Level
+from hubbub_aggregator.quantities import seconds_at_most, size, span
 from hubbub_aggregator.text_table import text_table
+from hubbub_aggregator.troubles import troubles
 
 
 def status_text(record: Mapping[str, Any]) -> str:
@@ -13,7 +15,7 @@ def status_text(record: Mapping[str, Any]) -> str:
     rows = [
         ("state", "stopping" if record["stopping"] else "serving"),
         ("version", record["version"]),
-        ("as of", f"{record['as_of']}, {_span(record['uptime_seconds'])} after it started"),
+        ("as of", f"{record['as_of']}, {span(record['uptime_seconds'])} after it started"),
         ("reports", _counts(record["reports"]) or "none"),
         ("refused", _counts(record["requests_refused"]) or "no request"),
         (
@@ -24,7 +26,7 @@ def status_text(record: Mapping[str, Any]) -> str:
         ("commit", _latency(record["commit"])),
         (
             "in hand",
-            f"{record['requests_waiting']:,} requests waiting, {_size(record['bytes_in_hand'])}",
+            f"{record['requests_waiting']:,} requests waiting, {size(record['bytes_in_hand'])}",
         ),
         ("rounds", _rounds(record)),
         ("store", f"{store['location']}{_sizes(store)}"),
@@ -42,30 +44,11 @@ def status_text(record: Mapping[str, Any]) -> str:
 
 
 def _trouble(record: Mapping[str, Any]) -> list[str]:
-    store, archive = record["store"], record["archive"]
-    lines: list[str] = []
-    if store["failing_since"] is not None:
-        lines.append(
-            f"NOTHING IS COUNTED since {store['failing_since']}: the store cannot be written; "
-            f"the aggregator's log says why."
-        )
-    if store["unreadable"] is not None:
-        lines.append(f"THE STORE CANNOT BE READ: {store['unreadable']}.")
-    if archive is not None and archive["failing_since"] is not None:
-        lines.append(
-            f"ROUNDS CANNOT BE ARCHIVED since {archive['failing_since']}: {archive['reason']}. "
-            f"See to {archive['folder']}; the aggregator's log names the file. "
-            f"{_overdue(archive['rounds_overdue'])}"
-        )
+    lines = [
+        f"{found.what.upper() if found.level is Level.PROBLEM else found.what}{found.more}"
+        for found in troubles(record)
+    ]
     return [*lines, ""] if lines else []
-
-
-def _overdue(rounds: int) -> str:
-    if not rounds:
-        return "When that is mended, close the round again."
-    if rounds == 1:
-        return "1 round waits to be closed, and is tried again every minute."
-    return f"{rounds:,} rounds wait to be closed, and are tried again every minute."
 
 
 def _metrics(record: Mapping[str, Any]) -> list[str]:
@@ -94,15 +77,9 @@ def _latency(latency: Mapping[str, Any]) -> str:
         return "no request yet"
     p50, p99 = latency["p50_seconds_at_most"], latency["p99_seconds_at_most"]
     return (
-        f"p50 at most {_seconds(p50)}, p99 at most {_seconds(p99)}, "
+        f"p50 at most {seconds_at_most(p50)}, p99 at most {seconds_at_most(p99)}, "
         f"of {latency['requests']:,} requests"
     )
-
-
-def _seconds(seconds: float | None) -> str:
-    if seconds is None:
-        return "more than a minute"
-    return f"{seconds * 1000:g} ms" if seconds < 1 else f"{seconds:g} s"
 
 
 def _rounds(record: Mapping[str, Any]) -> str:
@@ -113,7 +90,7 @@ def _rounds(record: Mapping[str, Any]) -> str:
 
 def _sizes(store: Mapping[str, Any]) -> str:
     sizes = [
-        f"{_size(store[name])}{words}"
+        f"{size(store[name])}{words}"
         for name, words in (("size_bytes", ""), ("free_bytes", " free"))
         if store[name] is not None
     ]
@@ -124,18 +101,6 @@ def _archive(archive: Mapping[str, Any] | None) -> str:
     if archive is None:
         return "not known"
     return archive["folder"] or "none: no round is archived"
-
-
-def _size(count: int) -> str:
-    size, units = float(count), iter(("bytes", "KiB", "MiB", "GiB"))
-    unit = next(units)
-    while size >= 1024 and unit != "GiB":
-        size, unit = size / 1024, next(units)
-    return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
-
-
-def _span(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))
 
 
 def _until(expires: str | None) -> str:

@@ -3,12 +3,9 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from hubbub_aggregator.doctor.findings import About, Finding
-
-# A commit of the largest requests takes a few MiB, and so does what SQLite writes beside it.
-_LEAST_FREE: Final = 64 << 20
+from hubbub_aggregator.troubles import LEAST_FREE
 
 
 def look_at_disk(
@@ -21,7 +18,7 @@ def look_at_disk(
     disk = os.statvfs(path)
     free = disk.f_bavail * disk.f_frsize
     said = f"{free >> 20:,} MiB free where {where}"
-    if free < _LEAST_FREE:
+    if free < LEAST_FREE:
         yield about.problem(f"{said}; make room, {full}")
     elif free < wanted:
         yield about.warning(f"{said}; make room {tight}")

@@ -15,10 +15,10 @@ from hubbub.bundle import Bundle
 from hubbub_aggregator.doctor.findings import About, Finding
 from hubbub_aggregator.keys import load_opening_keys, read_certificate, read_operator_key
 from hubbub_aggregator.tls import ServerPair
+from hubbub_aggregator.troubles import WARNING_DAYS
 
 _READ: Final = ("operator.pub", "server.key", "server.crt", "ca.crt")
 
-_WARNING_DAYS: Final = 30
 _FOREIGN: Final = stat.S_IRWXG | stat.S_IRWXO
 
 _keys, _certificate = About("keys"), About("certificate")
@@ -88,7 +88,7 @@ def _validity(folder: Path, now: float) -> Iterator[Finding]:
     renew = f"hubbub keygen {folder} --new-certificate, with every --host again"
     if pair.expires <= now:
         yield _certificate.problem(f"it expired on {until}, and devices refuse it; {renew}")
-    elif days < _WARNING_DAYS:
+    elif days < WARNING_DAYS:
         yield _certificate.warning(f"it expires on {until}, in {days} days; {renew}")
     else:
         yield _certificate.ok(f"until {until} ({days} days)")

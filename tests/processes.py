@@ -4,7 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -16,6 +17,14 @@ COMMAND = str(Path(sys.executable).with_name("hubbub"))
 
 # Long enough for a slow machine at its busiest; nothing is measured by it.
 PATIENCE = 60.0
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for it, as long as a slow machine may need."""
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 class ServeFailed(Exception):

@@ -31,7 +31,7 @@ def heading(question: str, name: str) -> str:
 
 def status_line(status: Status, estimates: Estimates | None, now: float, *, paused: bool) -> str:
     """The badge, how many reports, how old they are, and a sentence about the state."""
-    facts = [f'<strong class="badge {status.tone.name.lower()}">{_badge(status)}</strong>']
+    facts = [badge(status)]
     if estimates is not None and estimates.n:
         facts.append(f"<span><b>{text.count(estimates.n)}</b> reports</span>")
         # An age that no longer grows would be a false one.
@@ -39,15 +39,19 @@ def status_line(status: Status, estimates: Estimates | None, now: float, *, paus
         facts.append(f"<span>as of {text.clock(estimates.as_of)} ({age})</span>")
     return (
         f'<section class="hubbub status" data-state="{escape(status.word)}">'
-        f'<p class="facts">{"".join(facts)}</p><p>{_code(status.sentence)}</p></section>'
+        f'<p class="facts">{"".join(facts)}</p><p>{code(status.sentence)}</p></section>'
     )
 
 
-def _badge(status: Status) -> str:
-    return f'<span aria-hidden="true">{status.tone.value}</span> {escape(status.word)}'
+def badge(status: Status) -> str:
+    """A state's word, with its glyph."""
+    return (
+        f'<strong class="badge {status.tone.name.lower()}">'
+        f'<span aria-hidden="true">{status.tone.value}</span> {escape(status.word)}</strong>'
+    )
 
 
-def _code(sentence: str) -> str:
+def code(sentence: str) -> str:
     """Escape a sentence; what stands between backticks is something to type."""
     parts = escape(sentence).split("`")
     return "".join(
@@ -57,7 +61,7 @@ def _code(sentence: str) -> str:
 
 def notes(*sentences: str | None) -> str:
     """Sentences in small print; None is left out."""
-    paragraphs = "".join(f"<p>{_code(sentence)}</p>" for sentence in sentences if sentence)
+    paragraphs = "".join(f"<p>{code(sentence)}</p>" for sentence in sentences if sentence)
     return f'<section class="hubbub notes">{paragraphs}</section>'
 
 

@@ -6,15 +6,17 @@ answer, the last good answer stays, with the time it is from.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import grpc
 
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_aggregator.records import TARGETS, target_name
+from hubbub_aggregator.status_record import status_record
+from hubbub_dashboard.history import Sample, extended, sample
 
 # Long enough for 65,536 values on a busy machine, short enough for a person who waits.
 _TIMEOUT: Final = 3.0
@@ -126,6 +128,17 @@ class Estimates:
     """All of it, as it came."""
 
 
+# By identity, as snapshots.
+@dataclass(frozen=True, slots=True, eq=False)
+class AggregatorStatus:
+    """How the aggregator is doing, and what came to it lately."""
+
+    record: Mapping[str, Any]
+    """As `hubbub status --format json` prints it."""
+    history: tuple[Sample, ...]
+    """Ends with this status."""
+
+
 T = TypeVar("T")
 
 
@@ -151,11 +164,13 @@ class Source:
     ) -> None:
         """Read through `channel`; an answer younger than `max_age` seconds is given again."""
         self._stub = estimate_pb2_grpc.EstimateServiceStub(channel)
+        self._admin = estimate_pb2_grpc.AdminServiceStub(channel)
         self._max_age = max_age
         self._clock = clock
         self._lock = threading.Lock()
         self._metrics: Reading[tuple[Metric, ...]] = Reading()
         self._estimates: dict[tuple[str, int, Target], Reading[Estimates]] = {}
+        self._status: Reading[AggregatorStatus] = Reading()
 
     def metrics(self) -> Reading[tuple[Metric, ...]]:
         """Return the catalogue."""
@@ -177,6 +192,12 @@ class Source:
             if len(self._estimates) > _MAX_KEPT:
                 del self._estimates[next(iter(self._estimates))]
             return reading
+
+    def status(self) -> Reading[AggregatorStatus]:
+        """Return how the aggregator is doing."""
+        with self._lock:
+            self._status = self._refreshed(self._status, self._get_status)
+            return self._status
 
     def _refreshed(self, kept: Reading[T], ask: Callable[[], T]) -> Reading[T]:
         now = self._clock()
@@ -206,6 +227,12 @@ class Source:
             metric=metric, round=number, target=TARGETS[target.value]
         )
         return _estimates(self._stub.GetEstimates(request, timeout=_TIMEOUT).estimates)
+
+    def _get_status(self) -> AggregatorStatus:
+        answer = self._admin.GetStatus(estimate_pb2.GetStatusRequest(), timeout=_TIMEOUT)
+        record, kept = status_record(answer), self._status.value
+        history = () if kept is None else kept.history
+        return AggregatorStatus(record, extended(history, sample(record)))
 
 
 def _code(error: grpc.RpcError) -> str:

@@ -15,6 +15,8 @@ class Tone(Enum):
     FINAL = "■"
     WAITING = "◌"
     AWAY = "▲"
+    WARNING = "◆"
+    PROBLEM = "✖"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re
 import resource
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from hubbub_aggregator.archive.files import path_of, places
 from tests.aggregator.archives import OPEN, Counting, contract, reports_of
 from tests.bundles import Operator, make_bundle, make_metric
 from tests.dashboard.crowd import answer
-from tests.processes import PATIENCE, ServeFailed, ServeProcess
+from tests.processes import PATIENCE, ServeFailed, ServeProcess, until
 from tests.typed import typed
 
 KEPT = "kept"
@@ -94,13 +94,6 @@ def looked_at(serve: ServeProcess, store: Path, *flags: object) -> list[str]:
         for row in json.loads(ran.stdout)["findings"]
         if row["subject"] in {"archive", "archive disk", "aggregator"}
     ]
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def recounted(serve: ServeProcess, folder: Path, store: Path) -> str:

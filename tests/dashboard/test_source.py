@@ -75,6 +75,13 @@ def test_a_source_follows_the_catalogue_and_outlives_the_aggregator(
     assert source.estimates(metric, metric.newest).value is reading.value
     assert counter.calls == ["ListMetrics", "GetEstimates", "ListMetrics"]
 
+    counter.calls.clear()
+    for _ in range(10):
+        status = source.status()
+    assert counter.calls == ["GetStatus"]
+    assert status.value is not None
+    assert status.value.history[-1].counted == 0
+
     answer(serve, bundle, NAME, [0] * 200)
     close_round(serve, NAME)
     clock.now += 1.0
@@ -88,8 +95,15 @@ def test_a_source_follows_the_catalogue_and_outlives_the_aggregator(
     ]
     assert closed.value.digest == truth.digest
 
+    status = source.status()
+    assert status.value is not None
+    assert status.value.record["reports"] == {"counted": 200}
+    assert status.value.history[-1].counted == 200
+
     serve.kill()
     clock.now += 60.0
+    assert source.status().failure == "UNAVAILABLE"
+    assert source.status().value is status.value
     away = source.metrics()
     assert away.failure == "UNAVAILABLE"
     assert (away.value, away.answered) == ((metric,), clock.now - 60.0)

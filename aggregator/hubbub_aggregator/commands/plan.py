@@ -66,6 +66,40 @@ def plan(
 
     And what it will cost, with every mechanism. Contacts nobody.
     """
+    made = planned(
+        values,
+        epsilon,
+        reports,
+        rounds=rounds,
+        join=join,
+        permanent=permanent,
+        cells=cells,
+        max_bytes=max_bytes,
+        share=share,
+        half_width=half_width,
+        level=level,
+    )
+    if output is FormatOfOne.JSON:
+        print_json(as_report(made))
+    else:
+        print(plan_text(made))
+
+
+def planned(
+    values: int,
+    epsilon: str,
+    reports: int,
+    *,
+    rounds: int | None = None,
+    join: int | None = None,
+    permanent: str | None = None,
+    cells: int | None = None,
+    max_bytes: int | None = None,
+    share: float = 0.0,
+    half_width: float = 0.01,
+    level: float = 0.95,
+) -> Plan:
+    """The plan that the command's options ask for. Raises CommandError."""
     if not 2 <= values <= MAX_VALUES:
         raise CommandError(f"--values is 2 to {MAX_VALUES:,} answers, not {values:,}")
     if not 1 <= reports <= _MOST_REPORTS:
@@ -78,7 +112,7 @@ def plan(
         raise CommandError(f"--half-width is between 0 and 1, for example 0.01, not {half_width:g}")
     declared = _epsilon("--epsilon", epsilon)
     try:
-        made = make_plan(
+        return make_plan(
             values,
             declared,
             reports,
@@ -89,10 +123,6 @@ def plan(
         )
     except NothingFits as error:
         raise CommandError(f"--max-bytes: {error}; allow more bytes") from None
-    if output is FormatOfOne.JSON:
-        print_json(as_report(made))
-    else:
-        print(plan_text(made))
 
 
 def _epsilon(option: str, text: str) -> Epsilon:

@@ -25,10 +25,10 @@ _LEGEND: Final = (
 def plan_text(made: Plan) -> str:
     """The whole page, of lines of at most 100 columns."""
     title = (
-        f"{made.values:,} values, ε = {made.epsilon.text}, {_reports(made.reports)}"
+        f"{made.values:,} values, ε = {made.epsilon.text}, {reports(made.reports)}"
         f"{_rounds(made)}; {100 * made.level:g} % intervals; shares among these devices"
     )
-    paragraphs = [_LEGEND, _pick(made), _sight(made), _in_all(made), _price(made)]
+    paragraphs = [_LEGEND, pick(made), sight(made), in_all(made), price(made)]
     tables = [_accuracy(made), _costs(made)]
     memory = made.prospects[0].memory
     if memory is not None:
@@ -58,13 +58,13 @@ def _accuracy(made: Plan) -> str:
     ]
     rows = [
         [
-            _name(row.mechanism),
-            _percent(row.std_error),
-            *([_percent(row.std_error_at_share)] if at_share else []),
-            _percent(row.half_width),
-            _percent(row.simultaneous_half_width),
-            "–" if row.detectable is None else _percent(row.detectable),
-            "–" if row.reports_needed is None else _count(row.reports_needed),
+            short_name(row.mechanism),
+            percentage(row.std_error),
+            *([percentage(row.std_error_at_share)] if at_share else []),
+            percentage(row.half_width),
+            percentage(row.simultaneous_half_width),
+            "–" if row.detectable is None else percentage(row.detectable),
+            "–" if row.reports_needed is None else whole(row.reports_needed),
             _digits(row.to_bound),
             _digits(row.to_bound_l2),
         ]
@@ -77,20 +77,20 @@ def _costs(made: Plan) -> str:
     header = ("cost", "chosen", "bytes", "influence", "cells", "steps/report", "steps/reading")
     rows = [
         [
-            _name(row.mechanism),
+            short_name(row.mechanism),
             ", ".join(f"{name} {number}" for name, number in chosen(row.mechanism).items()),
             f"{row.mechanism.payload_size:,}",
-            _percent(row.influence),
-            _count(row.work.cells),
-            _count(row.work.per_report),
-            _count(row.work.per_reading),
+            percentage(row.influence),
+            whole(row.work.cells),
+            whole(row.work.per_report),
+            whole(row.work.per_reading),
         ]
         for row in made.prospects
     ]
     return text_table(header, rows, left=2)
 
 
-def _name(mechanism: Mechanism) -> str:
+def short_name(mechanism: Mechanism) -> str:
     """Without what all of a table's have in common."""
     return mechanism.name.removeprefix("memoised-")
 
@@ -99,7 +99,7 @@ def _memos(made: Plan) -> str:
     header = ("memo", "rows", "ε in all", "change noticed", "ever", "same device", "hash bits")
     rows = [
         [
-            _name(row.mechanism),
+            short_name(row.mechanism),
             f"{memory.rows:,}",
             charge_text(row.charge),
             _chance(memory.alike.change_noticed),
@@ -117,32 +117,34 @@ def _memo_legend(alike: Resemblance) -> str:
     return (
         f"Change noticed: how often whoever compares the first half of {alike.rounds} reports with "
         f"the second is right about whether the value changed; ever: with any number of reports, "
-        f"at most. Same device: how often two runs of {_reports(alike.run)} look more alike if one "
+        f"at most. Same device: how often two runs of {reports(alike.run)} look more alike if one "
         f"device made both. Guessing is right 50 %. Hash bits mark the device in every report."
     )
 
 
-def _pick(made: Plan) -> str:
+def pick(made: Plan) -> str:
+    """Which mechanism "auto" picks, and why."""
     share = made.aim.share
     return f"{f'For a share of {100 * share:g} %, ' if share else ''}auto picks {made.reason}."
 
 
-def _sight(made: Plan) -> str:
+def sight(made: Plan) -> str:
+    """Which share would be seen, and what one hostile report does."""
     first = made.prospects[0]
     if first.detectable is None:
         return (
-            f"{_reports(made.reports)} {'is' if made.reports == 1 else 'are'} too few: not even a "
+            f"{reports(made.reports)} {'is' if made.reports == 1 else 'are'} too few: not even a "
             f"value that everybody has would surely be distinguishable from zero."
         )
-    people = _count(round(first.detectable * made.reports))
+    people = whole(round(first.detectable * made.reports))
     return (
-        f"With it, a value that {_percent(first.detectable)} of the devices have ({people}) comes "
-        f"out as distinguishable from zero in 4 of 5 collections. One hostile report moves a "
-        f"share by up to {_percent(first.influence)}."
+        f"With it, a value that {percentage(first.detectable)} of the devices have ({people}) "
+        f"comes out as distinguishable from zero in 4 of 5 collections. One hostile report moves "
+        f"a share by up to {percentage(first.influence)}."
     )
 
 
-def _in_all(made: Plan) -> str:
+def in_all(made: Plan) -> str:
     """What all rounds cost a device, and what else could be had for that; empty for one round."""
     series, first = made.series, made.prospects[0]
     if series.rounds == 1 and made.fresh is None:
@@ -152,7 +154,7 @@ def _in_all(made: Plan) -> str:
     elif series.join is not None:
         way = (
             f"A device joins {series.join:,} of {series.rounds:,} rounds, drawn beforehand, so "
-            f"that {made.devices:,} devices send {_reports(made.reports)} in each"
+            f"that {made.devices:,} devices send {reports(made.reports)} in each"
         )
     else:
         way = f"A device answers {series.rounds:,} rounds with fresh noise"
@@ -161,8 +163,8 @@ def _in_all(made: Plan) -> str:
         epsilon = float(made.fresh.epsilon.decimal)
         return (
             f"{cost} For the same, fresh noise in every round would be of ε = {_digits(epsilon)} a "
-            f"report, with a standard error of {_percent(made.fresh.std_error)} instead of "
-            f"{_percent(first.std_error)}."
+            f"report, with a standard error of {percentage(made.fresh.std_error)} instead of "
+            f"{percentage(first.std_error)}."
         )
     if first.charge > MAX_CHARGE_PER_SOURCE:
         affordable = MAX_CHARGE_PER_SOURCE // made.epsilon.charge
@@ -170,7 +172,8 @@ def _in_all(made: Plan) -> str:
     return cost
 
 
-def _price(made: Plan) -> str:
+def price(made: Plan) -> str:
+    """What a trusted curator would pay, and so what it costs to trust nobody."""
     n = made.reports
     central = n * made.curator.simultaneous_half_width
     local = n * made.prospects[0].simultaneous_half_width
@@ -186,7 +189,8 @@ def _price(made: Plan) -> str:
     )
 
 
-def _reports(number: int) -> str:
+def reports(number: int) -> str:
+    """So many reports, or one."""
     return f"{number:,} report{'s' if number != 1 else ''}"
 
 
@@ -195,12 +199,13 @@ def _chance(probability: float) -> str:
     return f"{percent(probability)} %"
 
 
-def _percent(share: float) -> str:
+def percentage(share: float) -> str:
+    """A positive share as a percentage of three digits."""
     return f"{_digits(100 * share)} %"
 
 
 def _people(number: float) -> str:
-    return _digits(number) if number < 1000 else _count(round(number))
+    return _digits(number) if number < 1000 else whole(round(number))
 
 
 def _digits(number: float) -> str:
@@ -211,6 +216,6 @@ def _digits(number: float) -> str:
     return f"{round(number, decimals):,.{max(0, decimals)}f}"
 
 
-def _count(number: int) -> str:
+def whole(number: int) -> str:
     """A whole number; of a very large one four digits."""
     return f"{number:,}" if number < 10**9 else f"{number:.3e}"

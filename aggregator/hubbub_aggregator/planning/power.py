@@ -16,6 +16,9 @@ POWER: Final = 0.8
 # less than 1e-15.
 _REACH: Final = 10
 
+# How many numbers of three digits there are below 10^10: 1 to 99, and 900 for each power of ten.
+_STEPS: Final = 99 + 8 * 900
+
 
 class _Binomial(NamedTuple):
     """The number of successes in n independent trials."""
@@ -52,6 +55,31 @@ def detectable(support: Support, n: int, k: int, level: float = 0.95) -> float |
         range(n + 1), True, key=lambda holders: power(support, holders, n, count) >= POWER
     )
     return holders / n if holders <= n else None
+
+
+def reports_to_detect(support: Support, share: float, k: int, level: float = 0.95) -> int | None:
+    """The least number of reports, rounded up to three digits, for which `share` is detectable.
+
+    `share` in (0, 1], of a domain of k values; None: 10^10 reports do not suffice.
+    """
+
+    def is_seen(n: int) -> bool:
+        holders = round(share * n)
+        holders -= holders / n > share
+        return power(support, holders, n, critical_count(support, n, k, level)) >= POWER
+
+    steps = range(_STEPS)
+    place = bisect_left(steps, True, key=lambda step: is_seen(_three_digits(step)))
+    return _three_digits(place) if place < _STEPS else None
+
+
+def _three_digits(step: int) -> int:
+    """The whole numbers that three digits and zeros write, from 1 on: 1, 2, … 999, 1000, 1010."""
+    if step < 99:
+        return step + 1
+    zeros, digits = divmod(step - 99, 900)
+    number: int = (100 + digits) * 10**zeros
+    return number
 
 
 def critical_count(support: Support, n: int, k: int, level: float = 0.95) -> int:

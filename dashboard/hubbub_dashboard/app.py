@@ -9,12 +9,13 @@ from typing import Final
 import streamlit as st
 
 from hubbub_dashboard import markup
-from hubbub_dashboard.views import health, shares
+from hubbub_dashboard.views import health, plan, shares
 
 _HERE: Final = Path(__file__).parent
 
 _PAGES: Final = (
     st.Page(shares.page, title="Shares", url_path="shares", default=True),
+    st.Page(plan.page, title="Plan", url_path="plan"),
     st.Page(health.page, title="Health", url_path="health"),
 )
 

@@ -80,13 +80,16 @@ _LIVE: Final = (
     Shot("waiting", "?metric=health.physical_limitation", ".badge.waiting"),
     Shot("closed", "?metric=health.doctor_visits&order=Largest+first", _CHART),
     Shot("large", "?metric=names", _CHART),
+    Shot("parts", "?metric=health.self_rated&whole=true&among=population", _CHART),
     Shot("any-text", "?metric=drink.favourite", ".open-domain"),
+    Shot("plan", "plan?values=8", _CHART),
+    Shot("health", "health", ".stVegaLiteChart"),
 )
 _AWAY: Final = Shot("away", "?metric=health.self_rated", ".badge.away")
 _NOT_CONNECTED: Final = Shot("not-connected", "", ".badge.away")
 
 # What the documentation shows.
-_SHOWN: Final = {"open-light-1280", "closed-dark-1280", "away-light-390"}
+_SHOWN: Final = {"open-light-1280", "closed-dark-1280", "away-light-390", "plan-light-1280"}
 
 
 def main() -> None:
@@ -150,7 +153,7 @@ def _photograph(browser: Browser, url: str, shot: Shot, look: Look, path: Path) 
     viewport: ViewportSize = {"width": look.width, "height": 800}
     with browser.new_context(color_scheme=look.theme, viewport=viewport) as context:
         page = context.new_page()
-        page.goto(url + shot.query)
+        page.goto(f"{url}/{shot.query}")
         page.wait_for_selector(shot.waits_for)
         # The page scrolls inside itself, so it is the window that has to grow.
         page.wait_for_timeout(_SETTLING)

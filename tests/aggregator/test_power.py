@@ -7,7 +7,7 @@ import pytest
 
 from hubbub.mechanisms import MECHANISMS, Support
 from hubbub_aggregator.estimation.estimate import estimate
-from hubbub_aggregator.planning.power import critical_count, detectable, power
+from hubbub_aggregator.planning.power import critical_count, detectable, power, reports_to_detect
 from tests.calibrated import calibrated
 from tests.harness import count_law, proportion_range
 
@@ -77,3 +77,19 @@ def test_a_large_crowd_is_as_exact() -> None:
     p, q = float(support.p), float(support.q)
     counts = chance.binomial(holders, p, trials) + chance.binomial(n - holders, q, trials)
     assert proportion_range(powers[1], trials).holds(int((counts >= count).sum()))
+
+
+@pytest.mark.parametrize(("share", "level"), [(1.0, 0.95), (0.25, 0.9), (0.02, 0.95)])
+def test_fewer_reports_than_are_needed_do_not_detect_a_share(share: float, level: float) -> None:
+    support = support_of("optimised-unary", "1")
+    needed = reports_to_detect(support, share, K, level)
+    assert needed is not None
+    # The next smaller number of three digits.
+    fewer = needed - 10 ** max(0, len(str(needed)) - 3)
+    for n, seen in ((needed, True), (fewer, False)):
+        least = detectable(support, n, K, level)
+        assert (least is not None and least <= share) == seen
+
+
+def test_a_share_that_no_number_of_reports_shows() -> None:
+    assert reports_to_detect(support_of("optimised-unary", "0.5"), 1e-6, K) is None

@@ -1,7 +1,6 @@
 """The page about planning in a real browser, with no aggregator anywhere."""
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +10,9 @@ from playwright.sync_api import Browser, Page, expect
 from hubbub.bundle import Bundle
 from hubbub_dashboard.planning import sentences
 from hubbub_dashboard.planning.question import Question, answered
+from tests.aggregator.test_plan import run
 from tests.bundles import Operator
 from tests.dashboard.pages import DashboardProcess, Witness
-from tests.processes import COMMAND
 
 NOWHERE = "127.0.0.1:9"
 
@@ -53,11 +52,11 @@ def test_the_copied_metric_is_the_one_that_was_planned(page: Page, tmp_path: Pat
     page.locator(".stCode").hover()
     page.get_by_role("button", name="Copy to clipboard").click()
     operator = Operator.create(tmp_path / "keys")
-    (tmp_path / "metrics.toml").write_text(page.evaluate("navigator.clipboard.readText()"))
-    subprocess.run(
-        [COMMAND, "sign", "metrics.toml", "--keys", operator.folder], cwd=tmp_path, check=True
-    )
-    signed = Bundle.load(tmp_path / "metrics.hubbub", operator_key=operator.key)
+    definitions = tmp_path / "metrics.toml"
+    definitions.write_text(page.evaluate("navigator.clipboard.readText()"), encoding="utf-8")
+    bundle = tmp_path / "metrics.hubbub"
+    run("sign", str(definitions), "--keys", str(operator.folder), "-o", str(bundle))
+    signed = Bundle.load(bundle, operator_key=operator.key)
     (metric,) = signed.metrics.values()
     assert metric.domain.labels == names
     assert metric.epsilon.text == "ln 3"

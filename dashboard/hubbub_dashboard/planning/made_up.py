@@ -1,6 +1,6 @@
 """A crowd with stated answers, counted and estimated as a real one."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Final
 
@@ -10,14 +10,15 @@ from hubbub.mechanisms import Mechanism
 from hubbub_aggregator.crowd import SeededChance, sampler_for
 from hubbub_aggregator.crowd.population import Population
 from hubbub_aggregator.estimation.consistent import consistent
-from hubbub_aggregator.estimation.estimate import estimate
+from hubbub_aggregator.estimation.estimate import Estimate, estimate
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.services.figures import rows_of
 from hubbub_aggregator.simulate import collect
 from hubbub_aggregator.tally import Counts
+from hubbub_dashboard import text
 from hubbub_dashboard.planning.question import Question, answered
-from hubbub_dashboard.selection import Order, Selection, select
-from hubbub_dashboard.source import Epsilon, Estimates, RoundState, Value
+from hubbub_dashboard.selection import Selection
+from hubbub_dashboard.source import Value
 
 # Rows of the chart: enough to see where a ladder's steps drown.
 MAX_ROWS: Final = 12
@@ -69,8 +70,7 @@ def ladder(k: int, n: int) -> Population:
 def crowd(question: Question, seed: int) -> Crowd:
     """The ladder's answers, with the mechanism that "auto" picks; the same for the same seed.
 
-    Of a series, one round. No two values may have one name. Raises CommandError where there is
-    no plan.
+    Of a series, one round. Raises CommandError where there is no plan.
     """
     plan = answered(question)
     mechanism, n = plan.prospects[0].mechanism, plan.reports
@@ -82,33 +82,25 @@ def crowd(question: Question, seed: int) -> Crowd:
     else:
         counts = separate(mechanism, population, seed)
     shares = estimate(mechanism.support, counts, n, level=plan.level)
+    labels, shown = question.labels, np.arange(plan.values)
+    if plan.values > MAX_ROWS:
+        shown = np.argsort(-shares.estimate, kind="stable")[:MAX_ROWS]
     rows = rows_of(
-        shares,
-        label=question.labels,
-        count=counts.tolist(),
-        consistent=consistent(shares.estimate).tolist(),
-        found=shares.distinguishable.tolist(),
+        Estimate(*(getattr(shares, field.name)[shown] for field in fields(Estimate))),
+        label=[labels[index] for index in shown],
+        count=counts[shown].tolist(),
+        consistent=consistent(shares.estimate)[shown].tolist(),
+        found=shares.distinguishable[shown].tolist(),
     )
-    values = tuple(Value(**{name: row[name] for name in _FIGURES}) for row in rows)
-    estimates = Estimates(
-        metric="",
-        digest=b"",
-        round=0,
-        state=RoundState.CLOSED,
-        n=n,
-        mechanism=mechanism.name,
-        epsilon=Epsilon(plan.epsilon.decimal, plan.epsilon.decimal),
-        level=plan.level,
-        as_of=0.0,
-        publish_step=1,
-        values=values,
+    selection = Selection(
+        tuple(Value(**{name: row[name] for name in _FIGURES}) for row in rows),
+        total=plan.values,
+        # The largest are those that noise favoured.
+        simultaneous=plan.values > MAX_ROWS,
+        places=text.decimals(shares.std_error.tolist()),
+        doubt=text.doubt(final=True),
     )
-    selection = select(estimates, Order.LISTED if len(values) <= MAX_ROWS else Order.LARGEST)
-    shown = selection.values[:MAX_ROWS]
-    truth = {label: population.share(index) for index, label in enumerate(question.labels)}
-    return Crowd(
-        replace(selection, values=shown), tuple(truth[value.label] for value in shown), together
-    )
+    return Crowd(selection, tuple(population.share(index) for index in shown.tolist()), together)
 
 
 def separate(mechanism: Mechanism, population: Population, seed: int) -> Counts:

@@ -129,5 +129,5 @@ def _share(share: float | None) -> str:
 
 
 def _narrow(said: str) -> str:
-    """Keep a number and its unit on one line, with the page's space between them."""
-    return said.replace(" %", "\u202f%")
+    """Keep a number and what it belongs to on one line, with the page's space before a unit."""
+    return said.replace(" %", "\u202f%").replace("ε = ", "ε\u00a0=\u00a0")

@@ -15,6 +15,11 @@ PURPOSE: Final = (
     "aggregator is needed."
 )
 
+TAKE_ALONG: Final = (
+    "Put this into a file, replace the question and the names that begin with “my.”, and sign it "
+    "with `hubbub sign`. A metric, once signed, never changes."
+)
+
 
 def answer(plan: Plan) -> str:
     """What would be seen, in one sentence."""
@@ -94,9 +99,3 @@ def steps(plan: Plan) -> str:
         f"{rounds}. A share that is detectable stands out of the noise in 4 of 5 collections. Four "
         f"times the reports halve every margin."
     )
-
-
-TAKE_ALONG: Final = (
-    "Put this into a file, replace the question and the names that begin with “my.”, and sign it "
-    "with hubbub sign. A metric, once signed, never changes.",
-)

@@ -36,7 +36,9 @@ def page() -> None:
     st.html(plan_markup.heading("What would be seen?", sentences.PURPOSE))
     question = ask()
     try:
-        plan = answered(question)
+        # The first viewer waits for scipy too.
+        with st.spinner("Working it out…"):
+            plan = answered(question)
     except CommandError as error:
         refuse(f"`hubbub plan` says: {error}.")
         return
@@ -212,7 +214,7 @@ def take_along(question: "Question") -> None:
     from hubbub_dashboard.planning.definition import definition
 
     toml = definition(question)
-    st.html(plan_markup.section("metrics.toml", *sentences.TAKE_ALONG))
+    st.html(plan_markup.section("metrics.toml") + markup.notes(sentences.TAKE_ALONG))
     if len(question.labels) <= _MOST_SHOWN:
         height: int | Literal["content"] = (
             _CODE_HEIGHT if len(question.labels) > _LONG else "content"

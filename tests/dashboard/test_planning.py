@@ -14,7 +14,7 @@ from hubbub_aggregator.definitions import read_definitions
 from hubbub_aggregator.planning.choice import most_accurate
 from hubbub_dashboard.planning import made_up, plan_markup, reach, sentences, truth_chart
 from hubbub_dashboard.planning.definition import definition, refusal
-from hubbub_dashboard.planning.question import MOST_REPORTS, Question, answered, command
+from hubbub_dashboard.planning.question import MOST_REPORTS, Question, TakesLong, answered, command
 from tests.aggregator.test_plan import run
 
 USUAL = Question(8, "1", 10_000)
@@ -77,7 +77,7 @@ def test_what_cannot_be_planned_is_refused_in_the_commands_words(question: Quest
 
 def test_what_takes_long_is_left_to_the_command() -> None:
     question = Question(8, "1", MOST_REPORTS + 1)
-    with pytest.raises(CommandError, match=re.escape(f"run `{command(question)}`")):
+    with pytest.raises(TakesLong, match=re.escape(f"run `{command(question)}`")):
         answered(question)
 
 

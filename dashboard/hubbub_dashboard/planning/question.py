@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.commands.plan import planned
+from hubbub_aggregator.mistakes import Mistake
 from hubbub_aggregator.planning.planner import Plan
 
 # Above it the exact power takes seconds; the command takes its time.
 MOST_REPORTS: Final = 10**8
+
+
+class TakesLong(Mistake):
+    """What the command plans, but a viewer would have to wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +39,13 @@ class Question:
 
 @lru_cache(maxsize=64)
 def answered(question: Question) -> Plan:
-    """What `hubbub plan` works out for it, once for all viewers. Raises CommandError."""
+    """What `hubbub plan` works out for it, once for all viewers.
+
+    Raises CommandError or TakesLong.
+    """
     if question.reports > MOST_REPORTS:
-        raise CommandError(
-            f"this page plans up to {MOST_REPORTS:,} reports; for {question.reports:,}, run "
+        raise TakesLong(
+            f"This page plans up to {MOST_REPORTS:,} reports; for {question.reports:,}, run "
             f"`{command(question)}`"
         )
     return planned(

@@ -30,7 +30,7 @@ def page() -> None:
     # Imported here: no other page needs scipy's laws, which take longer than drawing it.
     from hubbub_aggregator.commands import CommandError
     from hubbub_dashboard.planning import definition, plan_markup, sentences
-    from hubbub_dashboard.planning.question import answered, command
+    from hubbub_dashboard.planning.question import TakesLong, answered, command
 
     st.html(_STYLE)
     st.html(plan_markup.heading("What would be seen?", sentences.PURPOSE))
@@ -41,6 +41,9 @@ def page() -> None:
             plan = answered(question)
     except CommandError as error:
         refuse(f"`hubbub plan` says: {error}.")
+        return
+    except TakesLong as error:
+        refuse(f"{error}.")
         return
     refusal = definition.refusal(question)
     if refusal is not None:

@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
-from hubbub import forks
+from hubbub import background, forks
 from hubbub.canonical import NotCanonical, Reader
 
 if TYPE_CHECKING:
@@ -178,7 +178,9 @@ class GrpcTransport:
                 options = (*_OPTIONS, proxy)
                 if self._others is None:
                     self._others = native_threads()
-                self._channel = grpc.secure_channel(self.destination, credentials, options)
+                # It starts threads of its own.
+                with background.without_signals():
+                    self._channel = grpc.secure_channel(self.destination, credentials, options)
             return self._channel
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from hubbub import forks, log
+from hubbub import background, forks, log
 from hubbub.errors import StateUnavailable
 from hubbub.ledger import Ledger
 from hubbub.limits import CLOCK_SKEW
@@ -107,9 +107,7 @@ class Uploader:
         self._signals.put(None)
         with self._lock:
             if self._thread is None and self.enabled and not self._stop.is_set():
-                thread = threading.Thread(target=self._run, name="hubbub", daemon=True)
-                thread.start()
-                self._thread = thread
+                self._thread = background.start(self._run)
 
     def flush(self, timeout: float) -> bool:
         """Send what waits, for up to `timeout` seconds; a series' reports only if they are due.

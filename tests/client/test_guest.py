@@ -266,6 +266,40 @@ def test_no_connection_is_kept_where_nothing_is_due(operator: Operator, tmp_path
         assert run(IDLE, collection.bundle_file, operator.key, collection.state) == "0\n"
 
 
+SIGNALS = """
+import os, signal, sys, time
+from pathlib import Path
+from hubbub import Client
+file, key, state = sys.argv[1:]
+blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+client = Client(file, operator_key=key, state_dir=state, budgets={"health": "8"})
+client.metric("m").record("good")
+# With everything that sends it, gRPC's threads included.
+assert client.flush(30)
+assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == blocked
+def takes(tid, number):
+    status = Path(f"/proc/self/task/{tid}/status").read_text()
+    (mask,) = [line.split()[1] for line in status.splitlines() if line.startswith("SigBlk")]
+    return not int(mask, 16) >> number - 1 & 1
+ours = {int(tid) for tid in os.listdir("/proc/self/task")} - {os.getpid()}
+# That which sends, and gRPC's, though it was used on the main thread first.
+assert client._uploader._thread.native_id in ours and len(ours) > 2
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM, signal.SIGCHLD, signal.SIGUSR1):
+    assert takes(os.getpid(), number)
+    assert not [tid for tid in ours if takes(tid, number)]
+assert all(takes(tid, signal.SIGSEGV) for tid in ours)
+print("none")
+"""
+
+
+@needs_proc
+def test_the_sdk_s_thread_takes_no_signals(operator: Operator, tmp_path: Path) -> None:
+    """A host's handler in C would run on it, and end the process there: uWSGI's waited for ever."""
+    collection = Collection(operator, tmp_path, ["m"])
+    with collection.served():
+        assert run(SIGNALS, collection.bundle_file, operator.key, collection.state) == "none\n"
+
+
 # The end of a program.
 
 LOST = """

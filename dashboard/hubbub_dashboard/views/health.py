@@ -31,7 +31,10 @@ def draw(paused: bool) -> None:
     age = None if paused else now - reading.answered
     facts = health_markup.facts(reading.value.record, age)
     st.html(f"{verdict}{facts}{health_markup.tiles(reading.value)}")
-    lately(reading.value)
+    # In a place of its own: what follows would else be there twice, for a moment, when the first
+    # minutes have come.
+    with st.container():
+        lately(reading.value)
     st.html(health_markup.details(reading.value))
 
 

@@ -1,4 +1,4 @@
-"""One browser for all page tests."""
+"""A browser for the page tests of each file."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,8 @@ from tests.processes import PATIENCE
 expect.set_options(timeout=1000 * PATIENCE)
 
 
-@pytest.fixture(scope="session")
+# While there is one, an event loop runs, beside which other files' tests could run none.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as browser:
         yield browser

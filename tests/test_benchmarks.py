@@ -19,6 +19,7 @@ from benchmarks import archive, device, ingest, timing
 from hubbub.mechanisms import MEMOISED, RandomisedResponse
 from hubbub.upload import BURST
 from tests.bundles import Operator, make_bundle, make_metric
+from tests.systems import needs_proc
 
 ROOT = Path(__file__).parents[1]
 DRAWS = 6_000
@@ -169,7 +170,7 @@ def test_ingest_measures_both_servers(
     assert shown.count("limit: an empty gRPC server") == 2
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@needs_proc
 def test_what_archiving_takes_is_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

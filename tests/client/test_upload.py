@@ -1,6 +1,5 @@
 """Uploading: the same bytes at every try, one fate for every report, and no way to get stuck."""
 
-import os
 import subprocess
 import sys
 import threading
@@ -47,6 +46,7 @@ from tests.devices import (
     unreachable,
 )
 from tests.processes import ServeProcess
+from tests.systems import needs_fork
 
 NAME = "health.self_rated"
 
@@ -719,7 +719,7 @@ print(*map(int, sent))
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@needs_fork
 def test_children_send_over_connections_of_their_own(
     operator: Operator, served: Any, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from hubbub_aggregator.arrow import parquet_bytes
 from hubbub_aggregator.csv_rows import write_csv
 from hubbub_aggregator.records import as_report, columns, rows
-from hubbub_dashboard.source import Estimates
+from hubbub_dashboard.answers import Estimates
 
 
 @lru_cache(maxsize=8)

@@ -5,17 +5,20 @@ What lives in a fragment comes again at every tick; the rest only when the viewe
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import streamlit as st
 
 from hubbub_aggregator.connection import open_channel
+from hubbub_dashboard.answers import Metric, Round, Target
 from hubbub_dashboard.settings import Settings, read_settings
-from hubbub_dashboard.source import Metric, Round, Source, Target
+from hubbub_dashboard.source import Source
 
 # Seconds between two looks; None: only when the viewer does something.
 _TICKS: Final[dict[str, float | None]] = {"2 s": 2, "5 s": 5, "15 s": 15, "paused": None}
+# A process draws some six pages a second, for all its viewers together.
+_USUAL_TICK: Final = "5 s"
 
 # Below the quickest tick, so that all viewers of a tick share one call to the aggregator.
 _MAX_AGE: Final = 1.0
@@ -37,7 +40,7 @@ def live(draw: Callable[[bool], None]) -> None:
     tick = st.segmented_control(
         "Look again every",
         list(_TICKS),
-        default=next(iter(_TICKS)),
+        default=_USUAL_TICK,
         required=True,
         key="every",
         bind="query-params",
@@ -61,16 +64,18 @@ def target() -> Target:
     return chosen
 
 
-def choose(metrics: tuple[Metric, ...]) -> tuple[Metric, Round]:
-    """Let the viewer choose a metric, and a round where there is more than one."""
+def choose_metric(
+    metrics: Sequence[Metric], *, key: str = "metric", label: str = "Metric"
+) -> Metric:
+    """Let the viewer choose one of the metrics."""
     by_name = {metric.name: metric for metric in metrics}
-    with st.container(horizontal=True):
-        name = st.selectbox("Metric", list(by_name), key="metric", bind="query-params")
-        metric = by_name[name]
-        if len(metric.rounds) < 2:
-            return metric, metric.newest
-        rounds = {str(round_.number): round_ for round_ in reversed(metric.rounds)}
-        chosen = st.selectbox(
-            "Round", [_NEWEST, *rounds], key="round", bind="query-params", width=140
-        )
-    return metric, rounds.get(chosen, metric.newest)
+    return by_name[st.selectbox(label, list(by_name), key=key, bind="query-params")]
+
+
+def choose_round(metric: Metric, *, key: str = "round", label: str = "Round") -> Round:
+    """Let the viewer choose a round of a metric, where there is more than one."""
+    if len(metric.rounds) < 2:
+        return metric.newest
+    rounds = {str(round_.number): round_ for round_ in reversed(metric.rounds)}
+    chosen = st.selectbox(label, [_NEWEST, *rounds], key=key, bind="query-params", width=140)
+    return rounds.get(chosen, metric.newest)

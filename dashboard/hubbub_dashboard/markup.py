@@ -4,8 +4,8 @@ from functools import lru_cache
 from html import escape
 
 from hubbub_dashboard import text
+from hubbub_dashboard.answers import Estimates, Value
 from hubbub_dashboard.selection import Selection
-from hubbub_dashboard.source import Estimates, Value
 from hubbub_dashboard.states import Status
 
 

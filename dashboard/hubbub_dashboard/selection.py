@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from hubbub_dashboard import text
-from hubbub_dashboard.source import Estimates, RoundState, Value
+from hubbub_dashboard.answers import Estimates, RoundState, Value
 
 # More rows than this are not read but searched; the table has them all.
 MAX_ROWS: Final = 50

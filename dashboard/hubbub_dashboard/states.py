@@ -5,7 +5,8 @@ from enum import Enum
 from typing import Any
 
 from hubbub_dashboard import text
-from hubbub_dashboard.source import Estimates, Metric, Reading, RoundState
+from hubbub_dashboard.answers import Estimates, Metric, RoundState
+from hubbub_dashboard.memory import Reading
 
 
 class Tone(Enum):

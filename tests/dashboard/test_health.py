@@ -9,7 +9,8 @@ import pytest
 from hubbub.v1 import estimate_pb2, report_pb2
 from hubbub_dashboard import health_charts, health_markup, health_states, health_text
 from hubbub_dashboard.history import Sample, sample
-from hubbub_dashboard.source import AggregatorStatus, Reading, Source
+from hubbub_dashboard.memory import Reading
+from hubbub_dashboard.source import AggregatorStatus, Source
 from hubbub_dashboard.states import Status, Tone
 from tests.statuses import DAY, NOW, make_status, totals
 

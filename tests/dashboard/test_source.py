@@ -8,7 +8,8 @@ import grpc
 import pytest
 
 from hubbub.bundle import Bundle
-from hubbub_dashboard.source import Metric, RoundState, Source
+from hubbub_dashboard.answers import Metric, RoundOf, RoundState
+from hubbub_dashboard.source import Source
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round, read_estimates
 from tests.processes import ServeProcess
@@ -93,7 +94,7 @@ def test_a_source_follows_the_catalogue_and_outlives_the_aggregator(
     assert [value.estimate for value in closed.value.values] == [
         value.estimate for value in truth.values
     ]
-    assert closed.value.digest == truth.digest
+    assert closed.value.digest == truth.digest == metric.digest
 
     status = source.status()
     assert status.value is not None
@@ -108,6 +109,30 @@ def test_a_source_follows_the_catalogue_and_outlives_the_aggregator(
     assert away.failure == "UNAVAILABLE"
     assert (away.value, away.answered) == ((metric,), clock.now - 60.0)
     assert source.estimates(metric, metric.newest).value is closed.value
+    channel.close()
+
+
+def test_what_never_changes_is_asked_for_once(serve: ServeProcess, tmp_path: Path) -> None:
+    bundle = Bundle.load(tmp_path / "metrics.hubbub", operator_key=serve.operator.key)
+    answer(serve, bundle, NAME, [0] * 200)
+    close_round(serve, NAME)
+    counter, clock = CallCounter(), Clock()
+    channel = grpc.intercept_channel(serve.private_channel(), counter)
+    source = Source(channel, max_age=1.0, clock=clock)
+    (metric,) = source.metrics().value or ()
+    newest = RoundOf(metric, metric.newest)
+    for _ in range(3):
+        clock.now += 60.0
+        contract = source.contract(metric).value
+        comparison = source.comparison(newest, newest, (("fair", "poor"),)).value
+    assert counter.calls == ["ListMetrics", "GetContract", "Compare"]
+    assert contract == bundle.metrics[NAME]
+    assert (contract.digest, contract.domain.labels) == (metric.digest, metric.values)
+    assert comparison is not None
+    assert comparison.final
+    shares = {value.value: value.estimate for value in read_estimates(serve, NAME).values}
+    (difference,) = comparison.differences
+    assert difference.estimate == pytest.approx(shares["fair"] - shares["poor"])
     channel.close()
 
 

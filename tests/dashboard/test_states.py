@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from hubbub_dashboard import states
-from hubbub_dashboard.source import Estimates, Metric, Reading, Round, RoundState
+from hubbub_dashboard.answers import Estimates, Metric, Round, RoundState
+from hubbub_dashboard.memory import Reading
 from hubbub_dashboard.states import Status, Tone
 from tests.dashboard.snapshots import make_estimates, make_value
 
 NOW = 1_000_000_060.0
-METRICS = (Metric("health", "How?", (Round(0, RoundState.OPEN, 0),)),)
+METRICS = (Metric("health", "How?", b"digest", ("well",), (Round(0, RoundState.OPEN, 0),)),)
 
 
 def answered(value: Any) -> Reading[Any]:

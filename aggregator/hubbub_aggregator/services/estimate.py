@@ -15,6 +15,7 @@ from hubbub_aggregator.records import TARGETS
 from hubbub_aggregator.refusals import Refused, answering
 from hubbub_aggregator.services.candidates import Decoder
 from hubbub_aggregator.services.figures import epsilon_of, figures
+from hubbub_aggregator.services.lookup import find_metric
 from hubbub_aggregator.services.pooling import Pooling
 from hubbub_aggregator.services.queries import (
     Side,
@@ -65,6 +66,13 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
         with answering(context):
             metrics = self._catalogue.by_name.values()
             return estimate_pb2.ListMetricsResponse(metrics=map(self._summary, metrics))
+
+    def GetContract(
+        self, request: estimate_pb2.GetContractRequest, context: grpc.ServicerContext
+    ) -> estimate_pb2.GetContractResponse:
+        with answering(context):
+            metric = find_metric(self._catalogue, request.metric)
+            return estimate_pb2.GetContractResponse(contract=metric.metric.contract)
 
     def GetEstimates(
         self, request: estimate_pb2.GetEstimatesRequest, context: grpc.ServicerContext

@@ -144,6 +144,45 @@ class MetricSummary(_message.Message):
 Global___MetricSummary: _TypeAlias = MetricSummary  # noqa: Y015
 
 @_typing.final
+class GetContractRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["metric", b"metric"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetContractRequest: _TypeAlias = GetContractRequest  # noqa: Y015
+
+@_typing.final
+class GetContractResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTRACT_FIELD_NUMBER: _builtins.int
+    contract: _builtins.bytes
+    """An encoded Metric."""
+    def __init__(
+        self,
+        *,
+        contract: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contract", b"contract"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetContractResponse: _TypeAlias = GetContractResponse  # noqa: Y015
+
+@_typing.final
 class RoundSummary(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

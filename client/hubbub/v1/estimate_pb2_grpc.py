@@ -42,6 +42,11 @@ class EstimateServiceStub(object):
                 request_serializer=hubbub_dot_v1_dot_estimate__pb2.ListMetricsRequest.SerializeToString,
                 response_deserializer=hubbub_dot_v1_dot_estimate__pb2.ListMetricsResponse.FromString,
                 _registered_method=True)
+        self.GetContract = channel.unary_unary(
+                '/hubbub.v1.EstimateService/GetContract',
+                request_serializer=hubbub_dot_v1_dot_estimate__pb2.GetContractRequest.SerializeToString,
+                response_deserializer=hubbub_dot_v1_dot_estimate__pb2.GetContractResponse.FromString,
+                _registered_method=True)
         self.GetEstimates = channel.unary_unary(
                 '/hubbub.v1.EstimateService/GetEstimates',
                 request_serializer=hubbub_dot_v1_dot_estimate__pb2.GetEstimatesRequest.SerializeToString,
@@ -82,6 +87,13 @@ class EstimateServiceServicer(object):
 
     def ListMetrics(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetContract(self, request, context):
+        """A metric's contract: the bytes that devices check, and that its digest is of.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -134,6 +146,11 @@ def add_EstimateServiceServicer_to_server(servicer, server):
                     servicer.ListMetrics,
                     request_deserializer=hubbub_dot_v1_dot_estimate__pb2.ListMetricsRequest.FromString,
                     response_serializer=hubbub_dot_v1_dot_estimate__pb2.ListMetricsResponse.SerializeToString,
+            ),
+            'GetContract': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetContract,
+                    request_deserializer=hubbub_dot_v1_dot_estimate__pb2.GetContractRequest.FromString,
+                    response_serializer=hubbub_dot_v1_dot_estimate__pb2.GetContractResponse.SerializeToString,
             ),
             'GetEstimates': grpc.unary_unary_rpc_method_handler(
                     servicer.GetEstimates,
@@ -196,6 +213,33 @@ class EstimateService(object):
             '/hubbub.v1.EstimateService/ListMetrics',
             hubbub_dot_v1_dot_estimate__pb2.ListMetricsRequest.SerializeToString,
             hubbub_dot_v1_dot_estimate__pb2.ListMetricsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetContract(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hubbub.v1.EstimateService/GetContract',
+            hubbub_dot_v1_dot_estimate__pb2.GetContractRequest.SerializeToString,
+            hubbub_dot_v1_dot_estimate__pb2.GetContractResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -36,6 +36,8 @@ class EstimateServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> EstimateServiceAsyncStub: ...
     ListMetrics: _grpc.UnaryUnaryMultiCallable[_estimate_pb2.ListMetricsRequest, _estimate_pb2.ListMetricsResponse]
+    GetContract: _grpc.UnaryUnaryMultiCallable[_estimate_pb2.GetContractRequest, _estimate_pb2.GetContractResponse]
+    """A metric's contract: the bytes that devices check, and that its digest is of."""
     GetEstimates: _grpc.UnaryUnaryMultiCallable[_estimate_pb2.GetEstimatesRequest, _estimate_pb2.GetEstimatesResponse]
     WatchEstimates: _grpc.UnaryStreamMultiCallable[_estimate_pb2.WatchEstimatesRequest, _estimate_pb2.WatchEstimatesResponse]
     """The newest snapshot at once, then every later one, until the round has closed."""
@@ -56,6 +58,8 @@ class EstimateServiceAsyncStub(EstimateServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListMetrics: _aio.UnaryUnaryMultiCallable[_estimate_pb2.ListMetricsRequest, _estimate_pb2.ListMetricsResponse]  # type: ignore[assignment]
+    GetContract: _aio.UnaryUnaryMultiCallable[_estimate_pb2.GetContractRequest, _estimate_pb2.GetContractResponse]  # type: ignore[assignment]
+    """A metric's contract: the bytes that devices check, and that its digest is of."""
     GetEstimates: _aio.UnaryUnaryMultiCallable[_estimate_pb2.GetEstimatesRequest, _estimate_pb2.GetEstimatesResponse]  # type: ignore[assignment]
     WatchEstimates: _aio.UnaryStreamMultiCallable[_estimate_pb2.WatchEstimatesRequest, _estimate_pb2.WatchEstimatesResponse]  # type: ignore[assignment]
     """The newest snapshot at once, then every later one, until the round has closed."""
@@ -79,6 +83,14 @@ class EstimateServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _estimate_pb2.ListMetricsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_estimate_pb2.ListMetricsResponse, _abc.Awaitable[_estimate_pb2.ListMetricsResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def GetContract(
+        self,
+        request: _estimate_pb2.GetContractRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_estimate_pb2.GetContractResponse, _abc.Awaitable[_estimate_pb2.GetContractResponse]]:
+        """A metric's contract: the bytes that devices check, and that its digest is of."""
 
     @_abc_1.abstractmethod
     def GetEstimates(

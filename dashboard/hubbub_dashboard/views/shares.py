@@ -5,6 +5,8 @@ import time
 import streamlit as st
 
 from hubbub_dashboard import charts, downloads, frame, markup, states, text
+from hubbub_dashboard.answers import Estimates, RoundState
+from hubbub_dashboard.memory import Reading
 from hubbub_dashboard.palette import Theme
 from hubbub_dashboard.selection import (
     MAX_ROWS,
@@ -14,7 +16,6 @@ from hubbub_dashboard.selection import (
     every_value,
     select,
 )
-from hubbub_dashboard.source import Estimates, Reading, RoundState
 
 
 def page() -> None:
@@ -27,7 +28,9 @@ def draw(paused: bool) -> None:
     metrics = source.metrics()
     estimates: Reading[Estimates] = Reading()
     if metrics.value:
-        metric, round_ = frame.choose(metrics.value)
+        with st.container(horizontal=True):
+            metric = frame.choose_metric(metrics.value)
+            round_ = frame.choose_round(metric)
         target = frame.target()
         estimates = source.estimates(metric, round_, target)
         st.html(markup.heading(metric.question, metric.name))

@@ -1,0 +1,83 @@
+"""The last good answers to some calls, shared by all viewers of this process."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+import grpc
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+# No slots: a generic class that is frozen and has them cannot be made under its full name.
+@dataclass(frozen=True)
+class Reading(Generic[T]):
+    """The last good answer, and whether the aggregator still gives one."""
+
+    value: T | None = None
+    answered: float | None = None
+    """When the last good answer came, seconds UTC; None: there never was one."""
+    asked: float | None = None
+    """When it was last asked for, successfully or not."""
+    failure: str | None = None
+    """Why the last call failed; None: it did not."""
+
+
+class _Place(Generic[T]):
+    def __init__(self) -> None:
+        # Whoever wants the same answer waits for it; whoever wants another does not.
+        self.lock = threading.Lock()
+        self.reading: Reading[T] = Reading()
+
+
+class Memory(Generic[K, T]):
+    """Answers by what was asked, the least recently used forgotten first. Thread-safe.
+
+    When the aggregator does not answer, the last good answer stays, with the time it is from.
+    """
+
+    def __init__(self, *, most: int, max_age: float, clock: Callable[[], float]) -> None:
+        """Keep `most` answers; one that is younger than `max_age` seconds is given again."""
+        self._most: Final = most
+        self._max_age: Final = max_age
+        self._clock: Final = clock
+        self._lock: Final = threading.Lock()
+        self._places: Final[dict[K, _Place[T]]] = {}
+
+    def read(
+        self, key: K, ask: Callable[[], T], is_current: Callable[[T], bool] = lambda _: False
+    ) -> Reading[T]:
+        """Return what is kept if it is young or `is_current`, else what `ask` returns.
+
+        `ask` may raise grpc.RpcError.
+        """
+        place = self._place(key)
+        with place.lock:
+            kept = place.reading
+            if kept.value is None or not is_current(kept.value):
+                place.reading = self._refreshed(kept, ask)
+            return place.reading
+
+    def _place(self, key: K) -> _Place[T]:
+        with self._lock:
+            # Taken out and put in again, so that the first is the one not used for longest.
+            place: _Place[T] = self._places.pop(key) if key in self._places else _Place()
+            self._places[key] = place
+            if len(self._places) > self._most:
+                del self._places[next(iter(self._places))]
+            return place
+
+    def _refreshed(self, kept: Reading[T], ask: Callable[[], T]) -> Reading[T]:
+        now = self._clock()
+        if kept.asked is not None and 0 <= now - kept.asked < self._max_age:
+            return kept
+        try:
+            return Reading(ask(), answered=now, asked=now)
+        except grpc.RpcError as error:
+            return Reading(kept.value, kept.answered, now, _code(error))
+
+
+def _code(error: grpc.RpcError) -> str:
+    return error.code().name if isinstance(error, grpc.Call) else type(error).__name__

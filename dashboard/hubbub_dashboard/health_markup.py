@@ -13,15 +13,11 @@ from hubbub_aggregator.counters import HAPPENED, REFUSED
 from hubbub_aggregator.quantities import seconds_at_most, size, span
 from hubbub_aggregator.status_record import moment
 from hubbub_aggregator.troubles import Trouble
-from hubbub_dashboard import health_text, markup, text
+from hubbub_dashboard import health_text, markup, parts, text
 from hubbub_dashboard.history import Interval
+from hubbub_dashboard.parts import Row
 from hubbub_dashboard.source import AggregatorStatus
 from hubbub_dashboard.states import Status, Tone
-
-
-def heading() -> str:
-    """What the page is about."""
-    return '<header class="hubbub"><h1>How the aggregator is doing</h1></header>'
 
 
 def verdict(status: Status, troubles: Sequence[Trouble]) -> str:
@@ -30,7 +26,7 @@ def verdict(status: Status, troubles: Sequence[Trouble]) -> str:
     What a screen reader tells when it changes has no age in it, which would change at every tick.
     """
     listed = _listed(troubles)
-    sentence = f"<p>{markup.code(status.sentence)}</p>" if status.sentence else ""
+    sentence = f"<p>{parts.code(status.sentence)}</p>" if status.sentence else ""
     if status.tone is Tone.AWAY:
         then = f"<p>When it last answered:</p>{listed}" if listed else ""
         told, more = "", f"{sentence}{then}"
@@ -286,18 +282,8 @@ def _said(sentence: str) -> str:
 def _table(
     label: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, short: bool = False
 ) -> str:
-    """The first of each row's cells names it; `short`: it fits a narrow page."""
-    head = "".join(f'<th scope="col">{column}</th>' for column in columns)
-    body = "".join(
-        f'<tr><th scope="row" dir="auto">{first}</th>'
-        f"{''.join(f'<td>{cell}</td>' for cell in rest)}</tr>"
-        for first, *rest in rows
-    )
-    kind = "hubbub scroll short" if short else "hubbub scroll"
-    return (
-        f'<div class="{kind}" tabindex="0" role="region" aria-label="{label}">'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    """The first of each row's cells names it."""
+    return parts.table(label, columns, (Row(row[0], row[1:]) for row in rows), short=short)
 
 
 def _clock(instant: str) -> str:

@@ -3,8 +3,9 @@
 from functools import lru_cache
 from html import escape
 
-from hubbub_dashboard import text
+from hubbub_dashboard import parts, text
 from hubbub_dashboard.answers import Estimates, Value
+from hubbub_dashboard.parts import Row, exact, exact_interval
 from hubbub_dashboard.selection import Selection
 from hubbub_dashboard.states import Status
 
@@ -39,7 +40,7 @@ def status_line(status: Status, estimates: Estimates | None, now: float, *, paus
         facts.append(f"<span>as of {text.clock(estimates.as_of)} ({age})</span>")
     return (
         f'<section class="hubbub status" data-state="{escape(status.word)}">'
-        f'<p class="facts">{"".join(facts)}</p><p>{code(status.sentence)}</p></section>'
+        f'<p class="facts">{"".join(facts)}</p><p>{parts.code(status.sentence)}</p></section>'
     )
 
 
@@ -51,17 +52,9 @@ def badge(status: Status) -> str:
     )
 
 
-def code(sentence: str) -> str:
-    """Escape a sentence; what stands between backticks is something to type."""
-    parts = escape(sentence).split("`")
-    return "".join(
-        f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts)
-    )
-
-
 def notes(*sentences: str | None) -> str:
     """Sentences in small print; None is left out."""
-    paragraphs = "".join(f"<p>{code(sentence)}</p>" for sentence in sentences if sentence)
+    paragraphs = "".join(f"<p>{parts.code(sentence)}</p>" for sentence in sentences if sentence)
     return f'<section class="hubbub notes">{paragraphs}</section>'
 
 
@@ -113,36 +106,17 @@ def table(selection: Selection, probability: float) -> str:
         "Rank",
         "Above zero?",
     )
-    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
-    body = "".join(_row(value, selection) for value in selection.values)
-    return (
-        '<div class="hubbub scroll" tabindex="0" role="region" aria-label="Figures">'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    return parts.table("Figures", columns, (_row(value, selection) for value in selection.values))
 
 
-def _row(value: Value, selection: Selection) -> str:
+def _row(value: Value, selection: Selection) -> Row:
     places = selection.places
     cells = (
-        *([_exact(value.consistent, text.percent(value.consistent, places))] * selection.whole),
-        _exact(value.estimate, text.percent(value.estimate, places)),
-        _exact_interval(value.low, value.high, places),
-        _exact_interval(value.simultaneous_low, value.simultaneous_high, places),
+        *([exact(value.consistent, text.percent(value.consistent, places))] * selection.whole),
+        exact(value.estimate, text.percent(value.estimate, places)),
+        exact_interval(value.low, value.high, places),
+        exact_interval(value.simultaneous_low, value.simultaneous_high, places),
         text.rank(value.rank_low, value.rank_high),
+        '<span aria-hidden="true">●</span> yes' if value.found else f"◇ {selection.doubt}",
     )
-    if value.found:
-        opening, said = "<tr>", '<span aria-hidden="true">●</span> yes'
-    else:
-        opening, said = '<tr class="doubt">', f"◇ {selection.doubt}"
-    figures = "".join(f"<td>{cell}</td>" for cell in cells)
-    label = f'<th scope="row" dir="auto">{escape(value.label)}</th>'
-    return f"{opening}{label}{figures}<td>{said}</td></tr>"
-
-
-def _exact(share: float, shown: str) -> str:
-    return f'<data value="{share!r}">{shown}</data>'
-
-
-def _exact_interval(low: float, high: float, places: int) -> str:
-    lower = _exact(low, text.bare_low(low, places))
-    return f"{lower} to {_exact(high, text.percent(high, places))}"
+    return Row(escape(value.label), cells, "" if value.found else "doubt")

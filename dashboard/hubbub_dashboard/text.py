@@ -19,6 +19,9 @@ OPEN_DOMAIN: Final = (
 _NARROW_SPACE: Final = "\u202f"
 _MINUS: Final = "\u2212"
 
+# Characters of a value's name that are quoted.
+_QUOTED: Final = 40
+
 # A longer ε is rounded for reading.
 _EPSILON_DIGITS: Final = 7
 
@@ -79,6 +82,12 @@ def influence(values: Sequence[Value]) -> str:
 def count(n: int) -> str:
     """Write a whole number with thousands separators."""
     return f"{n:,}"
+
+
+def quoted(label: str) -> str:
+    """A value's name within a sentence: the beginning of a long one, and in its own direction."""
+    shown = label if len(label) <= _QUOTED else f"{label[:_QUOTED]}…"
+    return f"“\u2068{shown}\u2069”"
 
 
 def rank(low: int, high: int) -> str:

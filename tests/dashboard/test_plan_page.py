@@ -36,7 +36,7 @@ def page(browser: Browser, dashboard: DashboardProcess) -> Iterator[Page]:
 
 def expect_answer(page: Page, question: Question) -> None:
     said = sentences.answer(answered(question)).replace(" %", "\u202f%")
-    expect(page.locator(".plan-answer strong")).to_have_text(said)
+    expect(page.locator(".answer strong")).to_have_text(said)
 
 
 def test_the_copied_metric_is_the_one_that_was_planned(page: Page, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_the_copied_metric_is_the_one_that_was_planned(page: Page, tmp_path: Pat
 def test_another_crowd_is_in_the_link(page: Page) -> None:
     page.goto("/plan?crowd=5&see=5")
     expect(page.get_by_text("This is crowd 5;")).to_be_visible()
-    expect(page.locator(".plan-sentence")).to_contain_text("about 13,300 reports")
+    expect(page.locator(".sentence")).to_contain_text("about 13,300 reports")
     chart = page.locator("[role=graphics-document]")
     expect(chart).to_have_attribute("aria-label", re.compile("^A made-up crowd"))
     page.get_by_role("button", name="Another crowd").click()

@@ -12,6 +12,7 @@ from hubbub.exact import Epsilon
 from hubbub_aggregator.commands import CommandError
 from hubbub_aggregator.definitions import read_definitions
 from hubbub_aggregator.planning.choice import most_accurate
+from hubbub_dashboard import parts
 from hubbub_dashboard.planning import made_up, plan_markup, reach, sentences, truth_chart
 from hubbub_dashboard.planning.definition import definition, refusal
 from hubbub_dashboard.planning.question import MOST_REPORTS, Question, TakesLong, answered, command
@@ -199,4 +200,4 @@ def test_names_are_text_and_nothing_else() -> None:
     assert "&lt;b&gt;&amp;" in html
     said = sentences.who(question, answered(question))
     assert HOSTILE[0] in said
-    assert "<b>" not in plan_markup.section("<b>", "<b>")
+    assert "<b>" not in parts.part("<b>", "<b>")

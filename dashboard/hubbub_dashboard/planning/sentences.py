@@ -20,9 +20,6 @@ TAKE_ALONG: Final = (
     "with `hubbub sign`. A metric, once signed, never changes."
 )
 
-# Characters of a value's name that are quoted.
-_QUOTED: Final = 40
-
 
 def answer(plan: Plan) -> str:
     """What would be seen, in one sentence."""
@@ -43,19 +40,13 @@ def _points(share: float) -> str:
 
 def who(question: Question, plan: Plan) -> str:
     """Who the made-up crowd is."""
-    first, second = map(_quoted, question.labels[:2])
+    first, second = map(text.quoted, question.labels[:2])
     shares = f"half of them {first}"
     if plan.values > 2:
         shares += f", a quarter {second}, and so on, each half of the one before"
     else:
         shares += f", half {second}"
     return f"Made up: {text.count(plan.reports)} devices, {shares}. ▲ is the true share."
-
-
-def _quoted(label: str) -> str:
-    """A value's name within a sentence: the beginning of a long one, and in its own direction."""
-    shown = label if len(label) <= _QUOTED else f"{label[:_QUOTED]}…"
-    return f"“\u2068{shown}\u2069”"
 
 
 def how(crowd: Crowd, seed: int) -> str:

@@ -6,7 +6,15 @@ from typing import Final
 
 import streamlit as st
 
-from hubbub_dashboard import frame, health_charts, health_markup, health_states, health_text, markup
+from hubbub_dashboard import (
+    frame,
+    health_charts,
+    health_markup,
+    health_states,
+    health_text,
+    markup,
+    parts,
+)
 from hubbub_dashboard.palette import Theme
 from hubbub_dashboard.source import AggregatorStatus
 
@@ -15,7 +23,7 @@ _STYLE: Final = Path(__file__).parent.parent / "health.css"
 
 def page() -> None:
     st.html(_STYLE)
-    st.html(health_markup.heading())
+    st.html(parts.title("How the aggregator is doing"))
     frame.live(draw)
 
 

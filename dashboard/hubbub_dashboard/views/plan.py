@@ -1,20 +1,17 @@
 """Plan: what a metric will show, before anybody is asked."""
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import streamlit as st
 
-from hubbub_dashboard import markup, text
+from hubbub_dashboard import markup, parts, text
 from hubbub_dashboard.palette import Theme
 from hubbub_dashboard.states import Status, Tone
 
 if TYPE_CHECKING:
     from hubbub_aggregator.planning.planner import Plan
     from hubbub_dashboard.planning.question import Question
-
-_STYLE: Final = Path(__file__).parent.parent / "planning" / "plan.css"
 
 # A longer list is a file to keep rather than text to read.
 _MOST_SHOWN: Final = 200
@@ -32,8 +29,7 @@ def page() -> None:
     from hubbub_dashboard.planning import definition, plan_markup, sentences
     from hubbub_dashboard.planning.question import TakesLong, answered, command
 
-    st.html(_STYLE)
-    st.html(plan_markup.heading("What would be seen?", sentences.PURPOSE))
+    st.html(parts.title("What would be seen?", sentences.PURPOSE))
     question = ask()
     try:
         # The first viewer waits for scipy too.
@@ -49,11 +45,11 @@ def page() -> None:
     if refusal is not None:
         refuse(f"`hubbub sign` would say: {refusal}.")
         return
-    st.html(plan_markup.answer(sentences.answer(plan), *sentences.consequences(plan)))
+    st.html(parts.answer(sentences.answer(plan), *sentences.consequences(plan)))
     made_up(question, plan)
     reach(question, plan)
     st.html(
-        plan_markup.section("Mechanisms", *sentences.pick(plan))
+        parts.part("Mechanisms", *sentences.pick(plan))
         + plan_markup.mechanisms(plan)
         + markup.notes(f"The same on a command line, with more figures: `{command(question)}`")
     )
@@ -153,7 +149,7 @@ def made_up(question: "Question", plan: "Plan") -> None:
     from hubbub_dashboard.planning import plan_markup, sentences, truth_chart
     from hubbub_dashboard.planning.made_up import crowd
 
-    st.html(plan_markup.section("How it would look", sentences.who(question, plan)))
+    st.html(parts.part("How it would look", sentences.who(question, plan)))
     seed = _seed()
     st.button("Another crowd", on_click=_link_crowd, args=[seed + 1])
     drawn = crowd(question, seed)
@@ -193,7 +189,7 @@ def reach(question: "Question", plan: "Plan") -> None:
     from hubbub_dashboard.planning.reach import reports_to_see, steps
 
     st.html(
-        plan_markup.section("How many reports", sentences.steps(plan))
+        parts.part("How many reports", sentences.steps(plan))
         + plan_markup.reach(steps(question), plan.reports, plan.level)
     )
     percentage = st.number_input(
@@ -208,16 +204,16 @@ def reach(question: "Question", plan: "Plan") -> None:
         width=190,
     )
     share = percentage / 100
-    st.html(plan_markup.sentence(sentences.needed(share, reports_to_see(question, share))))
+    st.html(parts.sentence(sentences.needed(share, reports_to_see(question, share))))
 
 
 def take_along(question: "Question") -> None:
     """Offer the metric as metrics.toml, to copy or as a file."""
-    from hubbub_dashboard.planning import plan_markup, sentences
+    from hubbub_dashboard.planning import sentences
     from hubbub_dashboard.planning.definition import definition
 
     toml = definition(question)
-    st.html(plan_markup.section("metrics.toml") + markup.notes(sentences.TAKE_ALONG))
+    st.html(parts.part("metrics.toml") + markup.notes(sentences.TAKE_ALONG))
     if len(question.labels) <= _MOST_SHOWN:
         height: int | Literal["content"] = (
             _CODE_HEIGHT if len(question.labels) > _LONG else "content"

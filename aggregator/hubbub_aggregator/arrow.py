@@ -28,10 +28,7 @@ def arrow_table(report: dict[str, Any]) -> "pyarrow.Table":
     Columns and order are the CSV's. Shares are float64 (1 = everybody) and null while n = 0,
     `as_of` is UTC to the millisecond. Raises AnalysisMissing.
     """
-    try:
-        import pyarrow as pa
-    except ModuleNotFoundError:
-        raise AnalysisMissing("pyarrow") from None
+    pa = _pyarrow()
     types = {
         **dict.fromkeys(("metric", "digest", "target", "value"), pa.string()),
         **dict.fromkeys(("round", "first_round", "last_round", "pooled_rounds"), pa.int64()),
@@ -62,9 +59,26 @@ def write_parquet(report: dict[str, Any], path: Path) -> None:
 
 def parquet_bytes(report: dict[str, Any]) -> bytes:
     """A Parquet file of a report's table. Raises AnalysisMissing."""
-    table = arrow_table(report)
+    return _parquet(arrow_table(report))
+
+
+def parquet_of(rows: list[dict[str, Any]]) -> bytes:
+    """A Parquet file of rows that are alike, with the types that they have. Raises
+    AnalysisMissing."""
+    return _parquet(_pyarrow().Table.from_pylist(rows))
+
+
+def _parquet(table: "pyarrow.Table") -> bytes:
     from pyarrow import parquet
 
     file = io.BytesIO()
     parquet.write_table(table, file)
     return file.getvalue()
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise AnalysisMissing("pyarrow") from None
+    return pyarrow

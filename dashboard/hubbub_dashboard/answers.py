@@ -160,6 +160,10 @@ class Comparison:
     level: float
     differences: tuple[Difference, ...]
     """Empty if either side has no snapshot."""
+    message: estimate_pb2.CompareResponse = field(
+        default_factory=estimate_pb2.CompareResponse, repr=False
+    )
+    """All of it, as it came."""
 
     @property
     def final(self) -> bool:
@@ -222,6 +226,7 @@ def comparison_of(message: estimate_pb2.CompareResponse) -> Comparison:
         Target(target_name(message.target)),
         message.level,
         tuple(map(_difference, message.differences)) if left.n and right.n else (),
+        message,
     )
 
 

@@ -8,13 +8,14 @@ from typing import Final
 
 import streamlit as st
 
-from hubbub_dashboard import markup
-from hubbub_dashboard.views import health, plan, shares
+from hubbub_dashboard import frame, markup
+from hubbub_dashboard.views import compare, health, plan, shares
 
 _HERE: Final = Path(__file__).parent
 
 _PAGES: Final = (
     st.Page(shares.page, title="Shares", url_path="shares", default=True),
+    st.Page(compare.page, title="Compare", url_path="compare"),
     st.Page(plan.page, title="Plan", url_path="plan"),
     st.Page(health.page, title="Health", url_path="health"),
 )
@@ -24,6 +25,7 @@ def main() -> None:
     st.set_page_config(page_title="Hubbub", page_icon=str(_HERE / "icon.svg"), layout="centered")
     st.html(_HERE / "style.css")
     page = st.navigation(_PAGES, position="top")
+    frame.turned_to(page.url_path)
     st.html(markup.wordmark())
     page.run()
 

@@ -1,20 +1,31 @@
-"""A snapshot as files, with the columns of `hubbub estimate --format csv`. Pure."""
+"""What a page shows as files, with the columns of the commands' `--format csv`. Pure."""
 
 import io
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
-from hubbub_aggregator.arrow import parquet_bytes
+from hubbub_aggregator.arrow import parquet_bytes, parquet_of
+from hubbub_aggregator.comparison_record import (
+    COMPARISON_COLUMNS,
+    as_comparison_report,
+    comparison_rows,
+)
 from hubbub_aggregator.csv_rows import write_csv
 from hubbub_aggregator.records import as_report, columns, rows
-from hubbub_dashboard.answers import Estimates
+from hubbub_dashboard.answers import Comparison, Estimates
 
 
 @lru_cache(maxsize=8)
 def csv_file(estimates: Estimates) -> bytes:
-    """All values, as UTF-8 with the mark by which spreadsheets know it."""
+    """All values of a snapshot, as UTF-8 with the mark by which spreadsheets know it."""
     report = as_report(estimates.message)
+    return _csv(columns(report), rows(report))
+
+
+def _csv(header: Iterable[str], lines: Iterable[Mapping[str, Any]]) -> bytes:
     file = io.StringIO(newline="")
-    write_csv(file, columns(report), rows(report))
+    write_csv(file, header, lines)
     return file.getvalue().encode("utf-8-sig")
 
 
@@ -27,3 +38,23 @@ def parquet_file(estimates: Estimates) -> bytes:
 def name(estimates: Estimates, suffix: str) -> str:
     """What the file is called: metric, round and n, by which one snapshot differs from another."""
     return f"{estimates.metric}-{estimates.round}-{estimates.n}.{suffix}"
+
+
+@lru_cache(maxsize=8)
+def comparison_csv(comparison: Comparison) -> bytes:
+    """All differences, as `csv_file`."""
+    report = as_comparison_report(comparison.message)
+    return _csv(COMPARISON_COLUMNS, comparison_rows(report))
+
+
+@lru_cache(maxsize=8)
+def comparison_parquet(comparison: Comparison) -> bytes:
+    """All differences, with types."""
+    return parquet_of(comparison_rows(as_comparison_report(comparison.message)))
+
+
+def comparison_name(comparison: Comparison, suffix: str) -> str:
+    """What the file is called: both sides, and their n."""
+    left, right = comparison.left, comparison.right
+    sides = [f"{side.metric}-{side.round}-{side.n}" for side in (left, right)]
+    return f"{'-vs-'.join(sides if left != right else sides[:1])}-differences.{suffix}"

@@ -5,13 +5,14 @@ What lives in a fragment comes again at every tick; the rest only when the viewe
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import streamlit as st
 
 from hubbub_aggregator.connection import open_channel
 from hubbub_dashboard.answers import Metric, Round, Target
+from hubbub_dashboard.selection import Order
 from hubbub_dashboard.settings import Settings, read_settings
 from hubbub_dashboard.source import Source
 
@@ -23,6 +24,11 @@ _USUAL_TICK: Final = "5 s"
 # Below the quickest tick, so that all viewers of a tick share one call to the aggregator.
 _MAX_AGE: Final = 1.0
 
+# Of a viewer: which page is shown, and which metric was chosen last, on which page.
+_PAGE: Final = "page"
+_CHOSEN: Final = "chosen metric"
+_METRIC: Final = "metric"
+
 _NEWEST: Final = "newest"
 
 
@@ -32,6 +38,11 @@ def shared() -> tuple[Settings, Source]:
     settings = read_settings(sys.argv[1:])
     channel = open_channel(settings.aggregator, settings.keys)
     return settings, Source(channel, max_age=_MAX_AGE, clock=time.time)
+
+
+def turned_to(page: str) -> None:
+    """Note which page is shown."""
+    st.session_state[_PAGE] = page
 
 
 def live(draw: Callable[[bool], None]) -> None:
@@ -65,11 +76,20 @@ def target() -> Target:
 
 
 def choose_metric(
-    metrics: Sequence[Metric], *, key: str = "metric", label: str = "Metric"
+    metrics: Sequence[Metric], *, key: str = _METRIC, label: str = "Metric"
 ) -> Metric:
-    """Let the viewer choose one of the metrics."""
+    """Let the viewer choose one of the metrics; at first that of the page before."""
     by_name = {metric.name: metric for metric in metrics}
-    return by_name[st.selectbox(label, list(by_name), key=key, bind="query-params")]
+    if key != _METRIC:
+        return by_name[st.selectbox(label, list(by_name), key=key, bind="query-params")]
+    here = st.session_state.get(_PAGE)
+    page, before = st.session_state.get(_CHOSEN, (here, None))
+    if page != here and before in by_name and key not in st.query_params:
+        # The one for this run, the other for the link.
+        st.session_state[key] = st.query_params[key] = before
+    name: str = st.selectbox(label, list(by_name), key=key, bind="query-params")
+    st.session_state[_CHOSEN] = here, name
+    return by_name[name]
 
 
 def choose_round(metric: Metric, *, key: str = "round", label: str = "Round") -> Round:
@@ -79,3 +99,46 @@ def choose_round(metric: Metric, *, key: str = "round", label: str = "Round") ->
     rounds = {str(round_.number): round_ for round_ in reversed(metric.rounds)}
     chosen = st.selectbox(label, [_NEWEST, *rounds], key=key, bind="query-params", width=140)
     return rounds.get(chosen, metric.newest)
+
+
+def order() -> Order:
+    """Let the viewer choose the order of rows."""
+    chosen: Order = st.segmented_control(
+        "Order",
+        list(Order),
+        default=Order.LISTED,
+        format_func=lambda order: order.value,
+        label_visibility="collapsed",
+        required=True,
+        key="order",
+        bind="query-params",
+    )
+    return chosen
+
+
+def find() -> str:
+    """Let the viewer search a domain that is too long to read."""
+    wanted = st.text_input(
+        "Find values",
+        key="find",
+        bind="query-params",
+        placeholder="part of a name",
+        width=240,
+    )
+    return wanted.strip()
+
+
+def files(contents: Iterable[tuple[str, str, bytes]], name: Callable[[str], str]) -> None:
+    """Offer files: what their kind is called, their suffix, and what is in them.
+
+    Not made when one is asked for: by then a tick may have forgotten how.
+    """
+    with st.container(horizontal=True):
+        for kind, suffix, content in contents:
+            st.download_button(
+                f"Download {kind}",
+                content,
+                name(suffix),
+                on_click="ignore",
+                key=f"download {suffix}",
+            )

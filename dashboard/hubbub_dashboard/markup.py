@@ -1,10 +1,11 @@
 """The page's own HTML: header, provenance, table. Pure; every text from outside is escaped."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from html import escape
 
 from hubbub_dashboard import parts, text
-from hubbub_dashboard.answers import Estimates, Value
+from hubbub_dashboard.answers import Comparison, Estimates, Value
 from hubbub_dashboard.parts import Row, exact, exact_interval
 from hubbub_dashboard.selection import Selection
 from hubbub_dashboard.states import Status
@@ -38,6 +39,24 @@ def status_line(status: Status, estimates: Estimates | None, now: float, *, paus
         # An age that no longer grows would be a false one.
         age = "paused" if paused else f"{text.age(now - estimates.as_of)} ago"
         facts.append(f"<span>as of {text.clock(estimates.as_of)} ({age})</span>")
+    return state(status, facts)
+
+
+def comparison_line(status: Status, comparison: Comparison | None) -> str:
+    """The badge, how many reports are on either side, and a sentence about the state."""
+    facts = [badge(status)]
+    if comparison is not None and comparison.differences:
+        left, right = comparison.left, comparison.right
+        for side in (left, right) if left != right else (left,):
+            facts.append(
+                f"<span><b>{text.count(side.n)}</b> reports in round {side.round} of "
+                f"<code>{escape(side.metric)}</code></span>"
+            )
+    return state(status, facts)
+
+
+def state(status: Status, facts: Sequence[str]) -> str:
+    """A state, with facts beside its badge."""
     return (
         f'<section class="hubbub status" data-state="{escape(status.word)}">'
         f'<p class="facts">{"".join(facts)}</p><p>{parts.code(status.sentence)}</p></section>'

@@ -1,15 +1,25 @@
 """Which values are shown, in which order and with which intervals. Pure."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from hubbub_dashboard import text
 from hubbub_dashboard.answers import Estimates, RoundState, Value
 
 # More rows than this are not read but searched; the table has them all.
 MAX_ROWS: Final = 50
+
+
+T = TypeVar("T")
+
+
+def matching(rows: Iterable[T], find: str, name: Callable[[T], str]) -> Iterator[T]:
+    """The rows whose name contains `find`, whatever its case."""
+    wanted = find.casefold()
+    return (row for row in rows if wanted in name(row).casefold())
 
 
 class Order(Enum):
@@ -34,6 +44,10 @@ class Selection:
     """What is said of a value that is not found."""
     whole: bool = False
     """Whether consistent shares are drawn, without intervals."""
+    find: str = ""
+    """What the names of the values contain that they are chosen from."""
+    matches: int = 0
+    """How many of all values' names do."""
 
     def low(self, value: Value) -> float:
         """Lower end of the interval that is drawn, a share."""
@@ -45,19 +59,22 @@ class Selection:
 
 
 @lru_cache(maxsize=64)
-def select(estimates: Estimates, order: Order, *, whole: bool = False) -> Selection:
-    """Choose the rows: all as listed, or the `MAX_ROWS` largest; `whole`: as parts of a whole.
+def select(estimates: Estimates, order: Order, *, whole: bool = False, find: str = "") -> Selection:
+    """Choose the rows: all as listed, or the `MAX_ROWS` largest, of those whose name contains
+    `find`; `whole`: as parts of a whole.
 
     Choosing by size picks values whose noise happened to be high, so a sorted selection comes
     with simultaneous intervals, and a domain of more than `MAX_ROWS` values is always sorted.
     """
-    values = estimates.values
-    is_sorted = order is Order.LARGEST or len(values) > MAX_ROWS
+    total = len(estimates.values)
+    found = tuple(matching(estimates.values, find, lambda value: value.label))
+    is_sorted = order is Order.LARGEST or total > MAX_ROWS
+    values = found
     if is_sorted:
-        values = tuple(sorted(values, key=lambda value: -value.estimate))[:MAX_ROWS]
+        values = tuple(sorted(found, key=lambda value: -value.estimate))[:MAX_ROWS]
     places = text.decimals(value.std_error for value in estimates.values)
     doubt = text.doubt(final=estimates.state is RoundState.CLOSED)
-    return Selection(values, len(estimates.values), is_sorted, places, doubt, whole)
+    return Selection(values, total, is_sorted, places, doubt, whole, find, len(found))
 
 
 # The columns of `every_value` that are percentages.

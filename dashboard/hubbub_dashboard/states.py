@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any
 
 from hubbub_dashboard import text
-from hubbub_dashboard.answers import Estimates, Metric, RoundState
+from hubbub_dashboard.answers import Comparison, Estimates, Metric, RoundState
 from hubbub_dashboard.memory import Reading
 
 
@@ -103,6 +103,43 @@ def of_round(estimates: Estimates) -> Status:
             )
         case RoundState.OPEN:
             return Status(Tone.LIVE, "Open", text.publishing(estimates.publish_step))
+
+
+def of_comparison(comparison: Comparison) -> Status:
+    """Where the rounds of a comparison stand, while the aggregator answers."""
+    for side in (comparison.left, comparison.right):
+        if side.n == 0:
+            return Status(
+                Tone.WAITING,
+                "Nothing to compare yet",
+                f"Round {side.round} of `{side.metric}` has no snapshot: it has not opened, holds "
+                f"too few reports yet, or its counts were forgotten.",
+            )
+    if comparison.final:
+        return Status(
+            Tone.FINAL, "Final", "No more reports are taken: these figures do not change."
+        )
+    return Status(
+        Tone.LIVE, "Preliminary", "Reports still come in, and the figures change with them."
+    )
+
+
+def comparison_status(
+    address: str,
+    metrics: Reading[tuple[Metric, ...]],
+    comparison: Reading[Comparison],
+    now: float,
+) -> Status:
+    """Return the state of a page that shows `comparison`, of rounds of `metrics`."""
+    if metrics.value is None:
+        return not_connected(address)
+    if not metrics.value:
+        return no_metrics(address)
+    if metrics.failure:
+        return away(address, metrics, None, now)
+    if comparison.failure or comparison.value is None:
+        return away(address, comparison, None, now)
+    return of_comparison(comparison.value)
 
 
 def status(

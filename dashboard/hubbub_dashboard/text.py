@@ -57,6 +57,27 @@ def bare_percent(share: float, places: int) -> str:
     return f"{_MINUS}{text}" if negative else text
 
 
+def signed(difference: float, places: int) -> str:
+    """Write a difference of shares as "+1.4" or "−1.4"."""
+    said = bare_percent(difference, places)
+    return f"+{said}" if difference > 0 and float(said) else said
+
+
+def signed_points(difference: float, places: int) -> str:
+    """Write a difference of shares as "+1.4 points"."""
+    return f"{signed(difference, places)} points"
+
+
+def p_value(probability: float) -> str:
+    """Write a p-value with two digits, or that it is below 0.0001."""
+    return "< 0.0001" if probability < 0.0001 else f"{probability:.2g}"
+
+
+def points(share: float, places: int) -> str:
+    """Write a difference of shares as "−1.4 points", hundredths of everybody."""
+    return f"{bare_percent(share, places)} points"
+
+
 def interval(low: float, high: float, places: int) -> str:
     """Write an interval of shares as "−0.4 to 2.1"."""
     return f"{bare_low(low, places)} to {bare_percent(high, places)}"
@@ -82,6 +103,12 @@ def influence(values: Sequence[Value]) -> str:
 def count(n: int) -> str:
     """Write a whole number with thousands separators."""
     return f"{n:,}"
+
+
+def rounded_up(number: float, digits: int) -> int:
+    """Round a positive number up to so many digits, and to a whole one."""
+    unit: int = 10 ** max(0, math.floor(math.log10(number)) + 1 - digits)
+    return math.ceil(number / unit) * unit
 
 
 def quoted(label: str) -> str:
@@ -234,11 +261,20 @@ def below_zero(values: Sequence[Value]) -> str | None:
     )
 
 
-def cut(shown: int, total: int) -> str | None:
-    """Say that values are left out, if some are."""
+def cut(shown: int, total: int, what: str = "estimates") -> str | None:
+    """Say that values are left out, if some are; `what`: by whose size."""
     if shown == total:
         return None
-    return f"The {count(shown)} largest estimates of {count(total)} are shown."
+    return f"The {count(shown)} largest {what} of {count(total)} are shown."
+
+
+def searched(shown: int, matches: int, total: int, find: str) -> str:
+    """Say how many values' names contain `find`, and whether all that do are shown."""
+    if not matches:
+        return f"None of the {count(total)} values has {quoted(find)} in its name."
+    have = "value has" if matches == 1 else "values have"
+    largest = f" The {count(shown)} largest of these are shown." if shown < matches else ""
+    return f"{count(matches)} {have} {quoted(find)} in the name, of {count(total)}.{largest}"
 
 
 def seen_by_aggregator(epsilon: Epsilon) -> str:

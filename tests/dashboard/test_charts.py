@@ -2,7 +2,7 @@
 
 import pytest
 
-from hubbub_dashboard import charts, text
+from hubbub_dashboard import charts, interval_chart, text
 from hubbub_dashboard.palette import PALETTES, Theme
 from hubbub_dashboard.selection import Order, select
 from tests.dashboard.snapshots import make_estimates, make_value
@@ -29,7 +29,7 @@ def test_parts_of_a_whole_are_lengths_from_zero_without_intervals() -> None:
     assert columns["estimate"] == [0.5, 0.0]
     assert columns["wide"] == columns["narrow"] == ["50.0\u202f%", "0.0\u202f%"]
     assert charts.domain(selection) == (0.0, 0.5)
-    layers = charts.specification(2, ENDS, "light", whole=True)["layer"]
+    layers = interval_chart.specification(2, ENDS, "light", whole=True)["layer"]
     assert not [layer for layer in layers if layer["mark"]["type"] == "point"]
     said = charts.alternative(selection, 0.95)
     assert said == (
@@ -39,7 +39,7 @@ def test_parts_of_a_whole_are_lengths_from_zero_without_intervals() -> None:
 
 def test_the_specification_stays_the_same_object() -> None:
     # Else the browser would draw the chart anew at every snapshot.
-    first, second = (charts.specification(4, ENDS, "light") for _ in range(2))
+    first, second = (interval_chart.specification(4, ENDS, "light") for _ in range(2))
     assert first is second
 
 
@@ -61,7 +61,7 @@ def test_the_axis_ends_at_round_shares_around_all_intervals(
 
 
 def test_doubt_has_a_shape_of_its_own() -> None:
-    layers = charts.specification(4, ENDS, "light")["layer"]
+    layers = interval_chart.specification(4, ENDS, "light")["layer"]
     point = next(layer for layer in layers if layer["mark"]["type"] == "point")
     shape, fill = point["encoding"]["shape"], point["encoding"]["fill"]
     assert shape["condition"] == {"test": "datum.found", "value": "circle"}
@@ -71,7 +71,7 @@ def test_doubt_has_a_shape_of_its_own() -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_zero_line_is_drawn_in_ink(theme: Theme) -> None:
-    layers = charts.specification(4, ENDS, theme)["layer"]
+    layers = interval_chart.specification(4, ENDS, theme)["layer"]
     zero = [layer for layer in layers if layer["encoding"].get("x") == {"datum": 0}]
     assert [layer["mark"]["color"] for layer in zero] == [PALETTES[theme].ink]
 

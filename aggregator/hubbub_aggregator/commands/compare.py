@@ -1,7 +1,7 @@
 """`hubbub compare`: what differs between values, rounds or metrics, and how surely."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -17,27 +17,16 @@ from hubbub_aggregator.commands.options import (
     TargetOption,
 )
 from hubbub_aggregator.commands.output import heading, no_figures, print_csv, print_json, whose
+from hubbub_aggregator.comparison_record import (
+    COMPARISON_COLUMNS,
+    as_comparison_report,
+    comparison_rows,
+)
 from hubbub_aggregator.connection import DEFAULT_ADDRESS, TIMEOUT, private_listener
 from hubbub_aggregator.percent import decimals, fixed
-from hubbub_aggregator.records import TARGETS, provenance, target_name
+from hubbub_aggregator.records import TARGETS, target_name
 from hubbub_aggregator.text_table import text_table
 
-_FIGURES: Final = (
-    "estimate",
-    "std_error",
-    "low",
-    "high",
-    "simultaneous_low",
-    "simultaneous_high",
-    "p_value",
-    "adjusted_p_value",
-    "distinguishable",
-)
-_COLUMNS: Final = (
-    *(f"{side}_{name}" for side in ("left", "right") for name in ("metric", "round", "n")),
-    *("target", "level", "left", "right"),
-    *_FIGURES,
-)
 # So many differences, or fewer, are told in sentences.
 _TOLD: Final = 3
 
@@ -92,45 +81,17 @@ def compare(
         answer = estimate_pb2_grpc.EstimateServiceStub(channel).Compare(request, timeout=TIMEOUT)
     match output:
         case Format.JSON:
-            print_json(_report(answer))
+            print_json(as_comparison_report(answer))
         case Format.CSV:
-            print_csv(_COLUMNS, _rows(_report(answer)))
+            print_csv(COMPARISON_COLUMNS, comparison_rows(as_comparison_report(answer)))
         case Format.TABLE:
             print(_text(answer))
-
-
-def _report(answer: estimate_pb2.CompareResponse) -> dict[str, Any]:
-    """The answer as the JSON that scripts rely on; figures are None while either n = 0."""
-    return {
-        "left": provenance(answer.left),
-        "right": provenance(answer.right),
-        "target": target_name(answer.target),
-        "level": answer.level,
-        "comparisons": len(answer.differences),
-        "differences": [
-            {"left": row.values.left, "right": row.values.right}
-            | {name: getattr(row, name) if _is_known(answer) else None for name in _FIGURES}
-            for row in answer.differences
-        ],
-    }
-
-
-def _is_known(answer: estimate_pb2.CompareResponse) -> bool:
-    return bool(answer.left.n and answer.right.n)
-
-
-def _rows(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each difference, which says on its own what it is a difference of."""
-    shared = {name: report[name] for name in ("target", "level")}
-    for side in ("left", "right"):
-        shared |= {f"{side}_{name}": report[side][name] for name in ("metric", "round", "n")}
-    return [shared | row for row in report["differences"]]
 
 
 def _text(answer: estimate_pb2.CompareResponse) -> str:
     left, right = answer.left, answer.right
     titles = [heading(left)] if left == right else [heading(left), heading(right)]
-    if not _is_known(answer):
+    if not (left.n and right.n):
         return "\n".join((*titles, no_figures(right if left.n else left)))
     m = len(answer.differences)
     lines = [*titles, whose(target_name(answer.target), answer.level), ""]

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Any, Final
 
-from hubbub_dashboard import charts
+from hubbub_dashboard import charts, interval_chart
 from hubbub_dashboard.palette import PALETTES, Theme
 from hubbub_dashboard.planning.made_up import Crowd
 
@@ -26,7 +26,7 @@ def domain(crowd: Crowd) -> tuple[float, float]:
 @lru_cache(maxsize=64)
 def specification(row_count: int, ends: tuple[float, float], theme: Theme) -> dict[str, Any]:
     """The chart of shares and one mark more."""
-    base = charts.specification(row_count, ends, theme)
+    base = interval_chart.specification(row_count, ends, theme)
     truth = {
         "mark": {
             "type": "point",

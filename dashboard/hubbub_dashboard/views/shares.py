@@ -4,7 +4,7 @@ import time
 
 import streamlit as st
 
-from hubbub_dashboard import charts, downloads, frame, markup, states, text
+from hubbub_dashboard import charts, downloads, frame, interval_chart, markup, states, text
 from hubbub_dashboard.answers import Estimates, RoundState
 from hubbub_dashboard.memory import Reading
 from hubbub_dashboard.palette import Theme
@@ -48,67 +48,58 @@ def draw(paused: bool) -> None:
         st.html(markup.notes(text.seen_by_aggregator(estimates.value.epsilon)))
 
 
-def files(estimates: Estimates) -> None:
-    """Offer the snapshot as files.
-
-    Not made when one is asked for: by then a tick may have forgotten how.
-    """
-    with st.container(horizontal=True):
-        for label, suffix, make in (
-            ("CSV", "csv", downloads.csv_file),
-            ("Parquet", "parquet", downloads.parquet_file),
-        ):
-            st.download_button(
-                f"Download {label}",
-                make(estimates),
-                downloads.name(estimates, suffix),
-                on_click="ignore",
-                key=f"download {suffix}",
-            )
-
-
 def figures(estimates: Estimates) -> None:
     """Draw a snapshot's chart, say what it means, and give the figures as a table."""
-    order, whole = views(estimates)
-    selection = select(estimates, order, whole=whole)
+    order, whole, find = views(estimates)
+    selection = select(estimates, order, whole=whole, find=find)
+    if not selection.values:
+        st.html(markup.notes(left_out(selection)))
+        return
     final = estimates.state is RoundState.CLOSED
     theme: Theme = st.context.theme.type or "light"
     st.vega_lite_chart(
         charts.rows(selection),
-        charts.specification(
+        interval_chart.specification(
             len(selection.values), charts.domain(selection), theme, whole=selection.whole
         ),
         alt=charts.alternative(selection, estimates.level),
     )
     st.html(
         markup.notes(
-            text.cut(len(selection.values), selection.total),
+            left_out(selection),
             *(said_of_parts() if whole else said_of_intervals(estimates, selection, final=final)),
             text.whose(estimates.target, estimates.n),
         )
     )
     st.html(markup.table(selection, estimates.level))
     if len(selection.values) == selection.total or everything(estimates, selection.places):
-        files(estimates)
+        frame.files(
+            (
+                ("CSV", "csv", downloads.csv_file(estimates)),
+                ("Parquet", "parquet", downloads.parquet_file(estimates)),
+            ),
+            lambda suffix: downloads.name(estimates, suffix),
+        )
 
 
-def views(estimates: Estimates) -> tuple[Order, bool]:
-    """Let the viewer choose the order, and whether shares are drawn as parts of a whole."""
-    order = Order.LISTED
-    with st.container(horizontal=True, vertical_alignment="center"):
+def left_out(selection: Selection) -> str | None:
+    """Say which values are not shown, if some are."""
+    shown = len(selection.values)
+    if selection.find:
+        return text.searched(shown, selection.matches, selection.total, selection.find)
+    return text.cut(shown, selection.total)
+
+
+def views(estimates: Estimates) -> tuple[Order, bool, str]:
+    """Let the viewer choose the order, or search, and whether shares are parts of a whole."""
+    order, find = Order.LARGEST, ""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(estimates.values) <= MAX_ROWS:
-            order = st.segmented_control(
-                "Order",
-                list(Order),
-                default=order,
-                format_func=lambda order: order.value,
-                label_visibility="collapsed",
-                required=True,
-                key="order",
-                bind="query-params",
-            )
+            order = frame.order()
+        else:
+            find = frame.find()
         whole = st.toggle("As parts of a whole", key="whole", bind="query-params")
-    return order, whole
+    return order, whole, find
 
 
 def said_of_parts() -> list[str | None]:

@@ -1,0 +1,192 @@
+"""What differs, in words. Pure; everything is plain text, not markup."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from hubbub_dashboard import text
+from hubbub_dashboard.answers import Comparison, Difference, Side
+from hubbub_dashboard.comparing.shown import Kind, Shown, kind_of
+
+PURPOSE: Final = (
+    "Two values, two rounds, or two metrics with the same values: what differs, and how surely."
+)
+
+# So many differences are told one by one.
+_TOLD: Final = 3
+
+# Normal quantile: what is really there is seen in 4 of 5 collections.
+_POWER: Final = 0.8416
+
+# More than this many times the reports is out of reach, and so not said.
+_MOST_TIMES: Final = 1_000
+
+
+def answer(comparison: Comparison, shown: Shown) -> str:
+    """Say what differs: the sentence that is read first."""
+    if not shown.final:
+        return _preliminary(comparison, shown)
+    if kind_of(comparison) is Kind.VALUES:
+        return _of_two(comparison, shown)
+    found = _largest(each for each in comparison.differences if each.distinguishable)
+    if not found:
+        return (
+            f"{_capital(_name(comparison, comparison.left))} and "
+            f"{_name(comparison, comparison.right)} cannot be told apart: no value's difference "
+            f"stands out of the noise."
+        )
+    told = [_clause(comparison, each, shown.places) for each in found[:_TOLD]]
+    more = len(found) - len(told)
+    rest = len(comparison.differences) - len(found)
+    return " ".join(
+        (
+            *told,
+            *([f"{text.count(more)} more differ, and are marked below."] if more else []),
+            *([_others(rest)] if rest else []),
+        )
+    )
+
+
+def _others(rest: int) -> str:
+    if rest == 1:
+        return "The other value cannot be told from no difference."
+    return f"The other {text.count(rest)} values cannot be told from no difference."
+
+
+def _preliminary(comparison: Comparison, shown: Shown) -> str:
+    largest = _largest(comparison.differences)[0]
+    return f"Preliminary: {_clause(comparison, largest, shown.places)}"
+
+
+def _of_two(comparison: Comparison, shown: Shown) -> str:
+    (difference,) = comparison.differences
+    if difference.distinguishable:
+        return _clause(comparison, difference, shown.places)
+    ahead = difference.estimate >= 0
+    first, second = difference.left, difference.right
+    low, high = difference.simultaneous_low, difference.simultaneous_high
+    if not ahead:
+        first, second, low, high = second, first, -high, -low
+    return (
+        f"Whether {text.quoted(first)} is ahead of {text.quoted(second)} cannot be told: it looks "
+        f"like {text.points(abs(difference.estimate), shown.places)}, and anything from "
+        f"{_behind(low, shown.places)} to {text.points(high, shown.places)} ahead agrees with the "
+        f"reports."
+    )
+
+
+def _behind(low: float, places: int) -> str:
+    return f"{text.points(-low, places)} behind"
+
+
+def _clause(comparison: Comparison, difference: Difference, places: int) -> str:
+    size = text.points(abs(difference.estimate), places)
+    low, high = difference.simultaneous_low, difference.simultaneous_high
+    more = difference.estimate >= 0
+    if not more:
+        low, high = -high, -low
+    between = f"({text.interval(low, high, places)}, {text.level(comparison.level)})"
+    if kind_of(comparison) is Kind.VALUES:
+        first, second = difference.left, difference.right
+        if not more:
+            first, second = second, first
+        return f"{text.quoted(first)} is ahead of {text.quoted(second)} by {size} {between}."
+    one, other = (_name(comparison, side) for side in (comparison.left, comparison.right))
+    return (
+        f"{_capital(one)} has {size} {'more' if more else 'less'} of "
+        f"{text.quoted(difference.left)} than {other} {between}."
+    )
+
+
+def _largest(differences: Iterable[Difference]) -> list[Difference]:
+    return sorted(differences, key=lambda difference: -abs(difference.estimate))
+
+
+def _name(comparison: Comparison, side: Side) -> str:
+    if kind_of(comparison) is Kind.METRICS:
+        return f"`{side.metric}`"
+    return f"round {side.round}"
+
+
+def _capital(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def sureness(comparison: Comparison) -> str:
+    """Say what the intervals promise."""
+    level = text.level(comparison.level)
+    if len(comparison.differences) > 1:
+        return (
+            f"The intervals hold for all {text.count(len(comparison.differences))} values at once, "
+            f"in {level} of such comparisons."
+        )
+    return (
+        f"The interval holds in {level} of such comparisons of two values that were chosen before "
+        f"anybody saw their shares. Whoever picks two because they stand out will sometimes pick "
+        f"them for their noise; the ranks on the page Shares are right for all values at once."
+    )
+
+
+def more_reports(comparison: Comparison) -> str | None:
+    """Say how many reports would show a difference of two values, if these do not."""
+    if kind_of(comparison) is not Kind.VALUES or not comparison.final:
+        return None
+    (difference,) = comparison.differences
+    if difference.distinguishable or not difference.estimate:
+        return None
+    z = (difference.high - difference.low) / 2 / difference.std_error
+    times = ((z + _POWER) * difference.std_error / abs(difference.estimate)) ** 2
+    if times > _MOST_TIMES:
+        return (
+            "If that is what it really is, more than a thousand times as many reports would have "
+            "to come in to show it."
+        )
+    needed = text.rounded_up(times * comparison.left.n, 2)
+    return (
+        f"If that is what it really is, about {text.count(needed)} reports would show it in 4 of "
+        f"5 collections."
+    )
+
+
+def limit(comparison: Comparison, places: int) -> str | None:
+    """Say how large a difference would have been seen in a closed round, at the least."""
+    if kind_of(comparison) is Kind.VALUES or not comparison.final:
+        return None
+    half = max(
+        (difference.simultaneous_high - difference.simultaneous_low) / 2
+        for difference in comparison.differences
+    )
+    return (
+        f"With so many reports a difference has to be more than about "
+        f"{text.points(half, places)} to stand out."
+    )
+
+
+def same_devices(kind: Kind) -> str | None:
+    """Say what is not known of two rounds."""
+    if kind is not Kind.ROUNDS:
+        return None
+    return (
+        "Who answered which round is not known: where the same devices answered both, the "
+        "intervals may be wider than they need be."
+    )
+
+
+def points_explained() -> str:
+    """Say what a point is."""
+    return "A point is a hundredth of everybody: 30\u202f% are 4 points more than 26\u202f%."
+
+
+def watching() -> str:
+    """Say why nothing is marked while a round is open."""
+    return (
+        "While a round takes reports nothing here is called a difference: whoever looks again and "
+        "again sees one sooner or later, also where there is none. When both rounds are closed, "
+        "the intervals decide."
+    )
+
+
+def doubt_explained(shown: Shown) -> str | None:
+    """Say what a hollow diamond means, if there is one in a closed comparison."""
+    if not shown.final or all(map(shown.found, shown.differences)):
+        return None
+    return f"◇ {shown.doubt}: the interval holds 0."

@@ -1,0 +1,217 @@
+"""Compare: what differs between two values, two rounds or two metrics, live."""
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import streamlit as st
+
+from hubbub_dashboard import downloads, frame, interval_chart, markup, parts, states, text
+from hubbub_dashboard.answers import Comparison, Metric, RoundOf, Target
+from hubbub_dashboard.comparing import difference_chart, difference_table, sentences
+from hubbub_dashboard.comparing.shown import Kind, Shown, kind_of, show
+from hubbub_dashboard.memory import Reading
+from hubbub_dashboard.palette import Theme
+from hubbub_dashboard.selection import MAX_ROWS, Order
+from hubbub_dashboard.source import Pairs, Source
+
+# A longer list is nothing to choose from: a name is typed.
+_MOST_LISTED = 1_024
+
+
+class Chosen(NamedTuple):
+    """What the viewer wants compared."""
+
+    left: RoundOf
+    right: RoundOf
+    pairs: Pairs = ()
+
+
+def page() -> None:
+    st.html(parts.title("What differs?", sentences.PURPOSE))
+    frame.live(draw)
+
+
+def draw(_: bool) -> None:
+    """Let the viewer choose two sides, compare them and draw what differs."""
+    settings, source = frame.shared()
+    metrics = source.metrics()
+    comparison: Reading[Comparison] = Reading()
+    if metrics.value:
+        chosen, target = choose(metrics.value), frame.target()
+        if isinstance(chosen, str):
+            st.html(markup.notes(chosen))
+            return
+        comparison = read(source, chosen, target)
+    status = states.comparison_status(settings.aggregator, metrics, comparison, time.time())
+    st.html(markup.comparison_line(status, comparison.value))
+    if comparison.value is not None and comparison.value.differences:
+        figures(comparison.value)
+
+
+def read(source: Source, chosen: Chosen, target: Target) -> Reading[Comparison]:
+    return source.comparison(chosen.left, chosen.right, chosen.pairs, target)
+
+
+def choose(metrics: Sequence[Metric]) -> Chosen | str:
+    """Let the viewer choose; a sentence if there is nothing to choose from."""
+    listed = [metric for metric in metrics if metric.values]
+    if not listed:
+        return "No metric here lists its values; in open domains there is nothing to compare."
+    kind = st.segmented_control(
+        "Compare",
+        list(Kind),
+        default=Kind.VALUES,
+        format_func=lambda kind: kind.value,
+        required=True,
+        key="compare",
+        bind="query-params",
+    )
+    match kind:
+        case Kind.VALUES:
+            return choose_values(listed)
+        case Kind.ROUNDS:
+            return choose_rounds(listed)
+        case _:
+            return choose_metrics(listed)
+
+
+def choose_values(metrics: Sequence[Metric]) -> Chosen | str:
+    with st.container(horizontal=True):
+        metric = frame.choose_metric(metrics)
+        round_ = RoundOf(metric, frame.choose_round(metric))
+    if len(metric.values) < 2:
+        return "This metric has one value, and so nothing to compare it with."
+    with st.container(horizontal=True):
+        left = choose_value("A value", metric.values, 0, key="left")
+        right = choose_value("and another", metric.values, 1, key="right")
+    for label in (left, right):
+        if label not in metric.values:
+            return f"`{metric.name}` has no value {text.quoted(label)}."
+    if left == right:
+        return "Choose two values that differ."
+    return Chosen(round_, round_, ((left, right),))
+
+
+def choose_value(name: str, values: tuple[str, ...], index: int, *, key: str) -> str:
+    if len(values) > _MOST_LISTED:
+        return st.text_input(name, value=values[index], key=key, bind="query-params")
+    chosen: str = st.selectbox(name, values, index=index, key=key, bind="query-params")
+    return chosen
+
+
+def choose_rounds(metrics: Sequence[Metric]) -> Chosen | str:
+    repeated = [metric for metric in metrics if len(metric.rounds) > 1]
+    if not repeated:
+        return "No metric here has had two rounds yet."
+    with st.container(horizontal=True):
+        metric = frame.choose_metric(repeated)
+        newest = frame.choose_round(metric)
+        before = [round_ for round_ in metric.rounds if round_.number < newest.number]
+        others = [round_ for round_ in metric.rounds if round_.number != newest.number]
+        published = [round_ for round_ in before if round_.n] or before or others
+        names = {str(round_.number): round_ for round_ in reversed(others)}
+        other = st.selectbox(
+            "and round",
+            list(names),
+            index=list(names).index(str(published[-1].number)),
+            key="other-round",
+            bind="query-params",
+            width=140,
+        )
+    return Chosen(RoundOf(metric, newest), RoundOf(metric, names[other]))
+
+
+def choose_metrics(metrics: Sequence[Metric]) -> Chosen | str:
+    alike = [
+        metric
+        for metric in metrics
+        if any(other is not metric and same_domain(metric, other) for other in metrics)
+    ]
+    if not alike:
+        return "No two metrics here have the same values."
+    with st.container(horizontal=True):
+        left = frame.choose_metric(alike)
+        left_round = RoundOf(left, frame.choose_round(left))
+    others = [other for other in alike if other is not left and same_domain(left, other)]
+    with st.container(horizontal=True):
+        right = frame.choose_metric(others, key="other-metric", label="and metric")
+        right_round = RoundOf(right, frame.choose_round(right, key="other-metric-round"))
+    return Chosen(left_round, right_round)
+
+
+def same_domain(one: Metric, other: Metric) -> bool:
+    """Whether they have the same values, in whatever order."""
+    return len(one.values) == len(other.values) and set(one.values) == set(other.values)
+
+
+def figures(comparison: Comparison) -> None:
+    """Say what differs, draw it, and give the figures as a table."""
+    order, find = arrange(comparison)
+    shown = show(comparison, order, find)
+    kind = kind_of(comparison)
+    st.html(
+        parts.answer(
+            sentences.answer(comparison, shown),
+            *filter(
+                None,
+                (
+                    sentences.more_reports(comparison),
+                    sentences.limit(comparison, shown.places),
+                ),
+            ),
+        )
+    )
+    if not shown.differences:
+        st.html(markup.notes(left_out(shown)))
+        return
+    chart(comparison, shown)
+    st.html(
+        markup.notes(
+            left_out(shown),
+            sentences.sureness(comparison),
+            sentences.doubt_explained(shown),
+            None if shown.final else sentences.watching(),
+            sentences.same_devices(kind),
+            sentences.points_explained(),
+        )
+    )
+    st.html(difference_table.table(comparison, shown))
+    frame.files(
+        (
+            ("CSV", "csv", downloads.comparison_csv(comparison)),
+            ("Parquet", "parquet", downloads.comparison_parquet(comparison)),
+        ),
+        lambda suffix: downloads.comparison_name(comparison, suffix),
+    )
+
+
+def left_out(shown: Shown) -> str | None:
+    """Say which values are not shown, if some are."""
+    if shown.find:
+        return text.searched(len(shown.differences), shown.matches, shown.total, shown.find)
+    return text.cut(len(shown.differences), shown.total, "differences")
+
+
+def arrange(comparison: Comparison) -> tuple[Order, str]:
+    """Let the viewer choose the order where there is one, and search where there is much."""
+    total = len(comparison.differences)
+    if total == 1:
+        return Order.LISTED, ""
+    if total > MAX_ROWS:
+        return Order.LARGEST, frame.find()
+    return frame.order(), ""
+
+
+def chart(comparison: Comparison, shown: Shown) -> None:
+    theme: Theme = st.context.theme.type or "light"
+    st.vega_lite_chart(
+        difference_chart.rows(comparison, shown),
+        interval_chart.specification(
+            len(shown.differences),
+            difference_chart.domain(shown),
+            theme,
+            axis_label=interval_chart.POINTS,
+        ),
+        alt=difference_chart.alternative(comparison, shown),
+    )

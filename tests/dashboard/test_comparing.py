@@ -1,0 +1,136 @@
+"""What differs, in words, as a chart and a table."""
+
+import pytest
+
+from hubbub_dashboard import text
+from hubbub_dashboard.answers import Comparison, Difference, RoundState, Side, Target
+from hubbub_dashboard.comparing import difference_chart, difference_table, sentences
+from hubbub_dashboard.comparing.shown import Kind, kind_of, show
+from hubbub_dashboard.selection import MAX_ROWS, Order
+
+SURE = 0.041
+UNSURE = 0.004
+
+
+def make_difference(
+    left: str, right: str, estimate: float, half: float = 0.021, std_error: float = 0.0107
+) -> Difference:
+    low, high = estimate - half, estimate + half
+    return Difference(
+        left,
+        right,
+        estimate,
+        std_error,
+        low,
+        high,
+        low,
+        high,
+        p_value=0.5,
+        adjusted_p_value=0.5,
+        distinguishable=low > 0 or high < 0,
+    )
+
+
+def make_side(
+    metric: str = "health", round_: int = 4, state: RoundState = RoundState.CLOSED
+) -> Side:
+    return Side(metric, round_, state, 1_000, 0.0)
+
+
+def compare(left: Side, right: Side, *differences: Difference) -> Comparison:
+    return Comparison(left, right, Target.RESPONDENTS, 0.95, differences)
+
+
+def said(comparison: Comparison) -> str:
+    sentence = sentences.answer(comparison, show(comparison, Order.LISTED))
+    return sentence.replace("\u2068", "").replace("\u2069", "").replace("\u202f", " ")
+
+
+@pytest.mark.parametrize("estimate", [SURE, -SURE])
+def test_two_values_are_told_apart_the_larger_first(estimate: float) -> None:
+    names = ("soup", "salad") if estimate > 0 else ("salad", "soup")
+    comparison = compare(make_side(), make_side(), make_difference(*names, estimate))
+    assert kind_of(comparison) is Kind.VALUES
+    assert said(comparison) == "“soup” is ahead of “salad” by 4.1 points (2.0 to 6.2, 95 %)."
+    assert sentences.more_reports(comparison) is None
+
+
+@pytest.mark.parametrize("estimate", [UNSURE, -UNSURE])
+def test_two_values_that_cannot_be_told_apart_say_what_agrees(estimate: float) -> None:
+    names = ("soup", "salad") if estimate > 0 else ("salad", "soup")
+    comparison = compare(make_side(), make_side(), make_difference(*names, estimate))
+    assert said(comparison) == (
+        "Whether “soup” is ahead of “salad” cannot be told: it looks like 0.4 points, and anything "
+        "from 1.7 points behind to 2.5 points ahead agrees with the reports."
+    )
+    # ((1.96 + 0.84) · 1.07 / 0.4)² times the thousand reports, to two digits.
+    more = sentences.more_reports(comparison)
+    assert more is not None
+    assert "about 57,000 reports" in more
+
+
+def test_rounds_tell_their_largest_changes_and_how_many_are_none() -> None:
+    comparison = compare(
+        make_side(round_=4),
+        make_side(round_=3),
+        make_difference("good", "good", -SURE),
+        make_difference("fair", "fair", UNSURE),
+        make_difference("poor", "poor", 2 * SURE),
+    )
+    assert said(comparison) == (
+        "Round 4 has 8.2 points more of “poor” than round 3 (6.1 to 10.3, 95 %). "
+        "Round 4 has 4.1 points less of “good” than round 3 (2.0 to 6.2, 95 %). "
+        "The other value cannot be told from no difference."
+    )
+
+
+def test_many_changes_are_counted() -> None:
+    differences = [make_difference(str(i), str(i), SURE) for i in range(7)]
+    comparison = compare(make_side(round_=4), make_side(round_=3), *differences)
+    assert said(comparison).endswith("4 more differ, and are marked below.")
+
+
+def test_metrics_without_a_difference_say_so() -> None:
+    differences = [make_difference(name, name, UNSURE) for name in ("good", "poor")]
+    comparison = compare(make_side("a"), make_side("b"), *differences)
+    assert kind_of(comparison) is Kind.METRICS
+    assert said(comparison) == (
+        "`a` and `b` cannot be told apart: no value's difference stands out of the noise."
+    )
+    limit = sentences.limit(comparison, 1)
+    assert limit is not None
+    assert "more than about 2.1 points" in limit
+
+
+def test_nothing_is_marked_while_a_round_is_open() -> None:
+    still_open = make_side(state=RoundState.OPEN)
+    comparison = compare(
+        still_open, make_side(round_=3), make_difference("good", "good", 10 * SURE)
+    )
+    shown = show(comparison, Order.LISTED)
+    assert not shown.found(comparison.differences[0])
+    assert said(comparison).startswith("Preliminary: Round 4 has 41.0 points more")
+    assert "preliminary" in difference_chart.alternative(comparison, shown)
+    assert "● " not in difference_table.table(comparison, shown)
+    assert difference_chart.rows(comparison, shown)["found"] == [False]
+
+
+def test_a_long_list_is_its_largest_differences_or_what_is_looked_for() -> None:
+    differences = [make_difference(f"value {i}", f"value {i}", i / 1e4) for i in range(80)]
+    comparison = compare(make_side(round_=4), make_side(round_=3), *differences)
+    shown = show(comparison, Order.LISTED)
+    assert [each.left for each in shown.differences] == [
+        f"value {i}" for i in range(79, 79 - MAX_ROWS, -1)
+    ]
+    found = show(comparison, Order.LISTED, "VALUE 7")
+    assert found.matches == len(found.differences) == 11
+    assert text.searched(11, 11, 80, "VALUE 7").startswith("11 values have")
+    nothing = show(comparison, Order.LISTED, "nobody")
+    assert nothing.differences == ()
+
+
+def test_names_are_escaped() -> None:
+    comparison = compare(
+        make_side(round_=4), make_side(round_=3), make_difference("<b>", "<b>", SURE)
+    )
+    assert "<b>" not in difference_table.table(comparison, show(comparison, Order.LISTED))

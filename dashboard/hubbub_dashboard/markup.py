@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from html import escape
 
+from hubbub_dashboard import findings as findings_of
 from hubbub_dashboard import parts, text
 from hubbub_dashboard.answers import Comparison, Estimates, Value
 from hubbub_dashboard.parts import Row, exact, exact_interval
@@ -75,6 +76,18 @@ def notes(*sentences: str | None) -> str:
     """Sentences in small print; None is left out."""
     paragraphs = "".join(f"<p>{parts.code(sentence)}</p>" for sentence in sentences if sentence)
     return f'<section class="hubbub notes">{paragraphs}</section>'
+
+
+@lru_cache(maxsize=64)
+def findings(estimates: Estimates) -> str:
+    """What the snapshot says: which values are there, how sure, and what more would take."""
+    places = text.decimals(value.std_error for value in estimates.values)
+    more = findings_of.more_reports(estimates, places)
+    return parts.answer(
+        findings_of.answer(estimates),
+        findings_of.sureness(estimates, places),
+        *([more] if more else []),
+    )
 
 
 def open_domain(name: str) -> str:

@@ -3,11 +3,17 @@
 Sentences are plain text and escaped here; a table's cells are HTML already.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hubbub_dashboard import text
+
+# A name within a sentence: at odd places of what it is split into.
+_QUOTED: Final = re.compile("(\u2068[^\u2069]*\u2069)")
+# Stands for a backtick that is not part of a name; nobody can write one.
+_TYPED: Final = "\0"
 
 
 class Row(NamedTuple):
@@ -22,10 +28,17 @@ class Row(NamedTuple):
 
 
 def code(sentence: str) -> str:
-    """Escape a sentence; what stands between backticks is something to type."""
-    parts = escape(sentence).split("`")
+    """Escape a sentence; what stands between backticks is something to type.
+
+    But not those of a name that `text.quoted` put into it.
+    """
+    parts = (
+        piece if place % 2 else piece.replace("`", _TYPED)
+        for place, piece in enumerate(_QUOTED.split(escape(sentence)))
+    )
     return "".join(
-        f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts)
+        f"<code>{part}</code>" if place % 2 else part
+        for place, part in enumerate("".join(parts).split(_TYPED))
     )
 
 

@@ -6,6 +6,7 @@ from typing import Final
 from hubbub_dashboard import text
 from hubbub_dashboard.answers import Comparison, Difference, Side
 from hubbub_dashboard.comparing.shown import Kind, Shown, kind_of
+from hubbub_dashboard.findings import reports_to_show
 
 PURPOSE: Final = (
     "Two values, two rounds, or two metrics with the same values: what differs, and how surely."
@@ -13,12 +14,6 @@ PURPOSE: Final = (
 
 # So many differences are told one by one.
 _TOLD: Final = 3
-
-# Normal quantile: what is really there is seen in 4 of 5 collections.
-_POWER: Final = 0.8416
-
-# More than this many times the reports is out of reach, and so not said.
-_MOST_TIMES: Final = 1_000
 
 
 def answer(comparison: Comparison, shown: Shown) -> str:
@@ -133,14 +128,13 @@ def more_reports(comparison: Comparison) -> str | None:
     (difference,) = comparison.differences
     if difference.distinguishable or not difference.estimate:
         return None
-    z = (difference.high - difference.low) / 2 / difference.std_error
-    times = ((z + _POWER) * difference.std_error / abs(difference.estimate)) ** 2
-    if times > _MOST_TIMES:
+    half = (difference.high - difference.low) / 2
+    needed = reports_to_show(difference.estimate, half, difference.std_error, comparison.left.n)
+    if needed is None:
         return (
             "If that is what it really is, more than a thousand times as many reports would have "
             "to come in to show it."
         )
-    needed = text.rounded_up(times * comparison.left.n, 2)
     return (
         f"If that is what it really is, about {text.count(needed)} reports would show it in 4 of "
         f"5 collections."

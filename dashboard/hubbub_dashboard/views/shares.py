@@ -50,6 +50,7 @@ def draw(paused: bool) -> None:
 
 def figures(estimates: Estimates) -> None:
     """Draw a snapshot's chart, say what it means, and give the figures as a table."""
+    st.html(markup.findings(estimates))
     order, whole, find = views(estimates)
     selection = select(estimates, order, whole=whole, find=find)
     if not selection.values:

@@ -1,0 +1,98 @@
+"""What a snapshot says, in the sentences that are read first. Pure; plain text, not markup."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from hubbub_dashboard import text
+from hubbub_dashboard.answers import Estimates, RoundState, Value
+
+# So many values are named one by one.
+_NAMED: Final = 3
+
+# Normal quantile: what is really there is seen in 4 of 5 collections.
+_POWER: Final = 0.8416
+
+# More than this many times the reports is out of reach, and so not said.
+_MOST_TIMES: Final = 1_000
+
+
+@lru_cache(maxsize=64)
+def answer(estimates: Estimates) -> str:
+    """Say which values are really there."""
+    final = estimates.state is RoundState.CLOSED
+    values = estimates.values
+    found = [value for value in values if value.found]
+    doubtful = [value for value in values if not value.found]
+    yet = "" if final else " yet"
+    if not found:
+        return f"No value can be told from zero{yet}: all of it may be noise."
+    if not doubtful:
+        if len(values) <= _NAMED:
+            return f"All {len(values)} values are really there: {_named(found)}."
+        return f"All {text.count(len(values))} values are really there."
+    there = (
+        f"{text.count(len(found))} of {text.count(len(values))} values "
+        f"{'is' if len(found) == 1 else 'are'} really there: {_named(found)}."
+    )
+    if len(doubtful) <= _NAMED:
+        return f"{there} {_capital(_named(doubtful))} cannot be told from zero{yet}."
+    return f"{there} The others cannot be told from zero{yet}."
+
+
+def _named(values: Sequence[Value]) -> str:
+    """The largest by name, and how many more there are."""
+    largest = sorted(values, key=lambda value: -value.estimate)
+    names = [text.quoted(value.label) for value in largest[:_NAMED]]
+    if len(largest) > _NAMED:
+        names.append(f"{text.count(len(largest) - _NAMED)} more")
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _capital(said: str) -> str:
+    return said[:1].upper() + said[1:]
+
+
+@lru_cache(maxsize=64)
+def sureness(estimates: Estimates, places: int) -> str:
+    """Say how sure the shares are, and what it takes to be twice as sure."""
+    half = max(value.high - value.low for value in estimates.values) / 2
+    n = estimates.n
+    if estimates.state is RoundState.CLOSED:
+        more = f"Half of that takes four times as many reports, {text.count(4 * n)} in a round."
+    else:
+        more = f"Half of that takes four times as many reports: {text.count(3 * n)} more."
+    return (
+        f"How sure: each share is known to about ±{text.points(half, places)} "
+        f"({text.level(estimates.level)}). {more}"
+    )
+
+
+@lru_cache(maxsize=64)
+def more_reports(estimates: Estimates, places: int) -> str | None:
+    """Say how many reports would show the largest value that is not found, if one is."""
+    doubtful = [value for value in estimates.values if not value.found and value.estimate > 0]
+    if not doubtful:
+        return None
+    value = max(doubtful, key=lambda value: value.estimate)
+    half = value.estimate - value.simultaneous_low
+    needed = reports_to_show(value.estimate, half, value.std_error, estimates.n)
+    if needed is None:
+        return None
+    return (
+        f"How many more: if {text.quoted(value.label)} really has "
+        f"{text.percent(value.estimate, places)}, about {text.count(needed)} reports in all would "
+        f"show it in 4 of 5 rounds."
+    )
+
+
+def reports_to_show(estimate: float, half: float, std_error: float, n: int) -> int | None:
+    """How many reports would show what n of them do not, in 4 of 5 collections, to two digits.
+
+    `estimate`: a share or difference, if it is right; `half`: from there to the end of its
+    interval that is nearer to 0. Both, and the error, shrink as 1/√n. None: out of reach.
+    """
+    if not estimate:
+        return None
+    times = ((half + _POWER * std_error) / abs(estimate)) ** 2
+    return text.rounded_up(times * n, 2) if times <= _MOST_TIMES else None

@@ -1,7 +1,9 @@
 """The chart of a snapshot's shares: its rows, its axis's ends, and what it shows in words. Pure."""
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
+
+import pyarrow
 
 from hubbub_dashboard import text
 from hubbub_dashboard.answers import Value
@@ -13,8 +15,8 @@ _MAX_SPOKEN: Final = 8
 
 
 @lru_cache(maxsize=64)
-def rows(selection: Selection) -> dict[str, list[Any]]:
-    """Return the chart's data as columns; shares as floats, texts ready to draw."""
+def rows(selection: Selection) -> pyarrow.Table:
+    """Return the chart\'s data; shares as floats, texts ready to draw."""
     make = _part if selection.whole else _interval
     return columns(make(value, selection) for value in selection.values)
 

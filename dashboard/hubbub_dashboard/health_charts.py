@@ -4,6 +4,8 @@ import math
 from functools import lru_cache
 from typing import Any, Final
 
+import pyarrow
+
 from hubbub_dashboard import health_text
 from hubbub_dashboard.history import WINDOW, Interval, intervals
 from hubbub_dashboard.palette import PALETTES, Theme
@@ -34,14 +36,16 @@ def lately(status: AggregatorStatus) -> tuple[Interval, ...]:
 
 
 @lru_cache(maxsize=8)
-def rows(status: AggregatorStatus, what: str) -> dict[str, list[float]]:
-    """Return a chart's data as columns: minutes before this status, and what came each second."""
+def rows(status: AggregatorStatus, what: str) -> pyarrow.Table:
+    """Return a chart's data: minutes before this status, and what came each second."""
     shown, newest = lately(status), status.history[-1].moment
-    return {
-        "from": [(interval.begins - newest) / 60 for interval in shown],
-        "to": [(interval.ends - newest) / 60 for interval in shown],
-        "rate": list(rates(status, what)),
-    }
+    return pyarrow.table(
+        {
+            "from": [(interval.begins - newest) / 60 for interval in shown],
+            "to": [(interval.ends - newest) / 60 for interval in shown],
+            "rate": list(rates(status, what)),
+        }
+    )
 
 
 def top(highest: float) -> float:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+import pyarrow
+
 from hubbub_dashboard.palette import PALETTES, Palette, Theme
 
 # Pixels; long charts are denser.
@@ -54,13 +56,14 @@ class Interval(NamedTuple):
     """The same where there is little room."""
 
 
-def columns(rows: Iterable[Interval]) -> dict[str, list[Any]]:
-    """Return the chart's data as columns."""
+def columns(rows: Iterable[Interval]) -> pyarrow.Table:
+    """Return the chart's data.
+
+    As the browser takes it: Streamlit would go by way of pandas, and again at every look.
+    """
     rows = list(rows)
-    return {
-        "row": list(range(len(rows))),
-        **{name: [getattr(row, name) for row in rows] for name in Interval._fields},
-    }
+    named = {name: [getattr(row, name) for row in rows] for name in Interval._fields}
+    return pyarrow.table({"row": list(range(len(rows))), **named})
 
 
 def ends(low: float, high: float) -> tuple[float, float]:

@@ -12,7 +12,7 @@ ENDS = (-0.05, 0.65)
 
 def test_doubt_is_said_in_words_at_every_width() -> None:
     estimates = make_estimates(make_value("clear", 0.5), make_value("doubtful", -0.01))
-    columns = charts.rows(select(estimates, Order.LISTED))
+    columns = charts.rows(select(estimates, Order.LISTED)).to_pydict()
     assert columns["found"] == [True, False]
     for width in ("wide", "narrow"):
         clear, doubtful = columns[width]
@@ -25,7 +25,7 @@ def test_doubt_is_said_in_words_at_every_width() -> None:
 def test_parts_of_a_whole_are_lengths_from_zero_without_intervals() -> None:
     estimates = make_estimates(make_value("clear", 0.5), make_value("doubtful", -0.01))
     selection = select(estimates, Order.LISTED, whole=True)
-    columns = charts.rows(selection)
+    columns = charts.rows(selection).to_pydict()
     assert columns["estimate"] == [0.5, 0.0]
     assert columns["wide"] == columns["narrow"] == ["50.0\u202f%", "0.0\u202f%"]
     assert charts.domain(selection) == (0.0, 0.5)

@@ -112,7 +112,7 @@ def test_nothing_is_marked_while_a_round_is_open() -> None:
     assert said(comparison).startswith("Preliminary: Round 4 has 41.0 points more")
     assert "preliminary" in difference_chart.alternative(comparison, shown)
     assert "● " not in difference_table.table(comparison, shown)
-    assert difference_chart.rows(comparison, shown)["found"] == [False]
+    assert difference_chart.rows(comparison, shown)["found"].to_pylist() == [False]
 
 
 def test_a_long_list_is_its_largest_differences_or_what_is_looked_for() -> None:

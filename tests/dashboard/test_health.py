@@ -205,7 +205,11 @@ def test_an_age_that_no_longer_grows_is_not_told() -> None:
 def test_a_chart_and_what_is_said_of_it() -> None:
     value = status(reports=totals(REPORT_STATUS_COUNTED=120))
     what = health_charts.COUNTED
-    assert health_charts.rows(value, what) == {"from": [-1.0], "to": [0.0], "rate": [2.0]}
+    assert health_charts.rows(value, what).to_pydict() == {
+        "from": [-1.0],
+        "to": [0.0],
+        "rate": [2.0],
+    }
     assert health_charts.alternative(value, what) == (
         "Reports counted each second over the last minute: 2.00 lately, 2.00 at most, "
         "2.00 at least."

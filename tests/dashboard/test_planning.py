@@ -136,7 +136,7 @@ def test_counts_by_themselves_have_their_exact_mean_and_spread() -> None:
 
 def test_the_chart_marks_the_truth_and_its_data_are_the_crowds() -> None:
     crowd = made_up.crowd(USUAL, 7)
-    assert truth_chart.rows(crowd)["truth"] == list(crowd.truth)
+    assert truth_chart.rows(crowd)["truth"].to_pylist() == list(crowd.truth)
     ends = truth_chart.domain(crowd)
     assert ends[0] <= min(crowd.truth) <= max(crowd.truth) <= ends[1]
     specification = truth_chart.specification(8, ends, "light")

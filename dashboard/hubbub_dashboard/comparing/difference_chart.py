@@ -1,7 +1,9 @@
 """The chart of differences: its rows, its axis's ends, and what it shows in words. Pure."""
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
+
+import pyarrow
 
 from hubbub_dashboard import text
 from hubbub_dashboard.answers import Comparison, Difference
@@ -13,8 +15,8 @@ _MAX_SPOKEN: Final = 8
 
 
 @lru_cache(maxsize=64)
-def rows(comparison: Comparison, shown: Shown) -> dict[str, list[Any]]:
-    """Return the chart's data as columns; differences of shares as floats."""
+def rows(comparison: Comparison, shown: Shown) -> pyarrow.Table:
+    """Return the chart\'s data; differences of shares as floats."""
     return columns(_row(comparison, shown, each) for each in shown.differences)
 
 

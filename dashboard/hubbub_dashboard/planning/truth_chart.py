@@ -3,6 +3,8 @@
 from functools import lru_cache
 from typing import Any, Final
 
+import pyarrow
+
 from hubbub_dashboard import charts, interval_chart
 from hubbub_dashboard.palette import PALETTES, Theme
 from hubbub_dashboard.planning.made_up import Crowd
@@ -12,9 +14,10 @@ _BELOW: Final = 0.93
 
 
 @lru_cache(maxsize=64)
-def rows(crowd: Crowd) -> dict[str, list[Any]]:
-    """The chart's data as columns."""
-    return {**charts.rows(crowd.selection), "truth": [*crowd.truth]}
+def rows(crowd: Crowd) -> pyarrow.Table:
+    """The chart's data."""
+    shares: pyarrow.Table = charts.rows(crowd.selection)
+    return shares.append_column("truth", [[*crowd.truth]])
 
 
 def domain(crowd: Crowd) -> tuple[float, float]:

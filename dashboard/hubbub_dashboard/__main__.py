@@ -1,5 +1,6 @@
 """`python -m hubbub_dashboard`: serve the page until interrupted."""
 
+import importlib.util
 import socket
 import sys
 from collections.abc import AsyncGenerator
@@ -8,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from hubbub_aggregator.connection import open_channel
-from hubbub_aggregator.keys import KeysError
+from hubbub_aggregator.mistakes import Mistake
+from hubbub_dashboard.door import LOOPBACK_HOSTS, Door
 from hubbub_dashboard.settings import PROGRAM, Settings, SettingsError, read_settings
 from hubbub_dashboard.streamlit_options import options
 
@@ -22,7 +24,8 @@ def main() -> int:
         # Missing keys are told here, not to the first viewer.
         open_channel(settings.aggregator, settings.keys).close()
         _check_port(settings)
-    except (SettingsError, KeysError) as error:
+        _check_packages(settings)
+    except Mistake as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 1
     with suppress(KeyboardInterrupt):
@@ -45,19 +48,40 @@ def _check_port(settings: Settings) -> None:
             ) from error
 
 
+def _check_packages(settings: Settings) -> None:
+    if settings.login and importlib.util.find_spec("authlib") is None:
+        raise SettingsError("signing in needs Authlib: pip install 'hubbub[login]'")
+
+
 def _serve(settings: Settings) -> None:
     import streamlit
+    from starlette.middleware import Middleware
 
     @asynccontextmanager
     async def announce(_: streamlit.App) -> AsyncGenerator[None]:
-        host = f"[{settings.address}]" if ":" in settings.address else settings.address
         # Asked of Streamlit: with --port 0 only it knows.
-        port = streamlit.get_option("server.port")
-        print(f"Hubbub dashboard: http://{host}:{port}", flush=True)
+        print(f"Hubbub dashboard: {_where(settings, streamlit.get_option('server.port'))}")
+        sys.stdout.flush()
         yield
 
-    app = streamlit.App(_SCRIPT, lifespan=announce)
-    app.run(config=options(settings.address, settings.port))
+    app = streamlit.App(
+        _SCRIPT,
+        lifespan=announce,
+        middleware=[Middleware(Door, public=settings.public)],
+        secrets={"auth": dict(settings.login.auth)} if settings.login else None,
+    )
+    app.run(config=options(settings))
+
+
+def _where(settings: Settings, port: int) -> str:
+    """The address of the page for viewers, if it is another one, and that of the listener."""
+    scheme = "https" if settings.certificate else "http"
+    host = f"[{settings.address}]" if ":" in settings.address else settings.address
+    path = settings.public.path if settings.public else ""
+    listens = f"{scheme}://{host}:{port}{path}"
+    if settings.public is None or settings.public.host in LOOPBACK_HOSTS:
+        return listens
+    return f"{settings.public}, served from {listens}"
 
 
 if __name__ == "__main__":

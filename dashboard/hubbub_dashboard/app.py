@@ -9,7 +9,8 @@ from typing import Final
 import streamlit as st
 
 from hubbub_dashboard import frame, markup
-from hubbub_dashboard.views import compare, health, plan, shares
+from hubbub_dashboard.access import Standing
+from hubbub_dashboard.views import compare, health, plan, shares, sign_in
 
 _HERE: Final = Path(__file__).parent
 
@@ -20,14 +21,28 @@ _PAGES: Final = (
     st.Page(health.page, title="Health", url_path="health"),
 )
 
+# What they are for whoever may not read them: their links do not break, and that is all.
+_CLOSED: Final = tuple(
+    st.Page(sign_in.page, title="Hubbub", url_path=page.url_path or None, default=not page.url_path)
+    for page in _PAGES
+)
+
 
 def main() -> None:
     st.set_page_config(page_title="Hubbub", page_icon=str(_HERE / "icon.svg"), layout="centered")
     st.html(_HERE / "style.css")
+    reader = frame.visitor()
+    if reader is not None and reader.standing is not Standing.READER:
+        page = st.navigation(_CLOSED, position="hidden")
+        st.html(markup.wordmark())
+        page.run()
+        return
     page = st.navigation(_PAGES, position="top")
     frame.turned_to(page.url_path)
     st.html(markup.wordmark())
     page.run()
+    if reader is not None:
+        sign_in.way_out(reader)
 
 
 main()

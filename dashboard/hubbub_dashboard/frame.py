@@ -11,6 +11,8 @@ from typing import Final
 import streamlit as st
 
 from hubbub_aggregator.connection import open_channel
+from hubbub_dashboard import access
+from hubbub_dashboard.access import SignOuts, Standing, Visitor
 from hubbub_dashboard.answers import Metric, Round, Target
 from hubbub_dashboard.selection import Order
 from hubbub_dashboard.settings import Settings, read_settings
@@ -45,8 +47,35 @@ def turned_to(page: str) -> None:
     st.session_state[_PAGE] = page
 
 
+@st.cache_resource(show_spinner=False)
+def _sign_outs() -> SignOuts:
+    return SignOuts()
+
+
+def visitor() -> Visitor | None:
+    """Who looks, as of now; None where nobody needs to sign in."""
+    login = shared()[0].login
+    if login is None:
+        return None
+    return access.visitor(st.user.to_dict(), login, _sign_outs(), time.time())
+
+
+def sign_out() -> None:
+    """End the viewer's sign-in here and in every other window that knows it."""
+    _sign_outs().add(access.sign_in_of(st.user.to_dict()), time.time())
+    st.logout()
+
+
 def live(draw: Callable[[bool], None]) -> None:
     """Draw now, and again at every tick that the viewer chooses below; told if that is paused."""
+
+    def look(paused: bool) -> None:
+        # Ticks would go on for somebody who signed out in another window, or whose time is over.
+        looks = visitor()
+        if looks is not None and looks.standing is not Standing.READER:
+            st.rerun()
+        draw(paused)
+
     above = st.container()
     tick = st.segmented_control(
         "Look again every",
@@ -58,7 +87,7 @@ def live(draw: Callable[[bool], None]) -> None:
     )
     every = _TICKS[tick]
     with above:
-        st.fragment(draw, run_every=every)(every is None)
+        st.fragment(look, run_every=every)(every is None)
 
 
 def target() -> Target:

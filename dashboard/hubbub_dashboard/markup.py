@@ -17,6 +17,11 @@ def wordmark() -> str:
     return '<p class="hubbub wordmark">Hubbub</p>'
 
 
+def signed_in_as(address: str) -> str:
+    """Whose sign-in lets the page be read; what ends it stands beside."""
+    return f'<p class="hubbub signed-in">Signed in as <bdi>{escape(address)}</bdi></p>'
+
+
 def welcome() -> str:
     """Stands where the question will, as long as there is none."""
     return (

@@ -29,9 +29,10 @@ _CHROMIUM_FLAGS = (
 class DashboardProcess:
     """`python -m hubbub_dashboard`, serving when constructed. Use it as a context manager."""
 
-    def __init__(self, aggregator: str) -> None:
+    def __init__(self, aggregator: str, *flags: str) -> None:
+        command = [sys.executable, "-m", "hubbub_dashboard", "--aggregator", aggregator]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "hubbub_dashboard", "--aggregator", aggregator, "--port", "0"],
+            [*command, "--port", "0", *flags],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -57,13 +58,13 @@ class DashboardProcess:
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(*flags: str) -> Iterator[Browser]:
     """The system's browser; skips where there is none, unless it is CI that has none."""
     if not CHROMIUM.exists() and "CI" not in os.environ:
         pytest.skip(f"no browser at {CHROMIUM}")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=str(CHROMIUM), args=list(_CHROMIUM_FLAGS)
+            executable_path=str(CHROMIUM), args=[*_CHROMIUM_FLAGS, *flags]
         )
         yield browser
         browser.close()

@@ -3,12 +3,17 @@
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from hubbub_aggregator.keys import create_keys
+from hubbub_aggregator.mistakes import Mistake
+from hubbub_dashboard.public_address import PublicAddress
 from hubbub_dashboard.settings import Settings, SettingsError, read_settings
 from hubbub_dashboard.streamlit_options import options
+from tests.dashboard.logins import write_login
 from tests.processes import PATIENCE
 
 
@@ -19,17 +24,95 @@ def test_defaults_stay_on_this_machine() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--address", "0.0.0.0"], "no login yet"),  # noqa: S104
-        (["--address", "192.0.2.1"], "no login yet"),
-        (["--address", "page.example.com"], "no login yet"),
+        (["--address", "0.0.0.0"], "would read every metric"),  # noqa: S104
+        (["--address", "192.0.2.1"], "would read every metric"),
+        (["--address", "page.example.com"], "would read every metric"),
         (["--port", "65536"], "between 0 and 65535"),
         (["--aggregator", "localhost"], "HOST:PORT"),
         (["--aggregator", "collect.example.com:7444"], "plaintext on loopback only"),
+        (["--behind-proxy", "stats.example.org"], "must be like"),
+        (["--behind-proxy", "ftp://stats.example.org"], "must be like"),
+        (["--behind-proxy", "https://ana@stats.example.org"], "must be like"),
+        (["--behind-proxy", "https://stats.example.org/a?b"], "must be like"),
+        (["--behind-proxy", "https://stats.example.org/../a"], "must be like"),
+        (["--behind-proxy", "https://*.example.org"], "must be like"),
+        (["--behind-proxy", "https://stats.example.org:x"], "must be like"),
+        (["--behind-proxy", "http://stats.example.org"], "in plaintext"),
+        (["--certificate", "page.crt"], "go together"),
+        (["--private-key", "page.key"], "go together"),
+        (["--certificate", "page.crt", "--private-key", "page.key"], "No such file"),
+        (["--login", "none.toml"], "cannot read none.toml"),
     ],
 )
 def test_refused(arguments: list[str], said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
+    with pytest.raises(Mistake, match=said):
         read_settings(arguments)
+
+
+def test_an_address_elsewhere_is_refused_with_every_way_that_there_is() -> None:
+    with pytest.raises(SettingsError) as refused:
+        read_settings(["--address", "192.0.2.1"])
+    for way in ("ssh -L 8501:127.0.0.1:8501", "--behind-proxy https://HOST", "--login FILE"):
+        assert way in str(refused.value)
+
+
+def test_behind_a_proxy_any_address_is_served() -> None:
+    settings = read_settings(["--address", "192.0.2.1", "--behind-proxy", "https://Example.ORG/s/"])
+    assert settings.public == PublicAddress("https", "example.org", 443, "/s")
+    assert str(settings.public) == "https://example.org/s"
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> list[str]:
+    keys = tmp_path / "keys"
+    create_keys(keys, ["stats.example.org"], hybrid=False, now=time.time())
+    return ["--certificate", str(keys / "server.crt"), "--private-key", str(keys / "server.key")]
+
+
+def test_who_signs_in_elsewhere_needs_tls(tmp_path: Path, certificate: list[str]) -> None:
+    there = write_login(tmp_path / "there", "https://stats.example.org:8501/oauth2callback")
+    here = write_login(tmp_path / "here", "http://localhost:8501/oauth2callback")
+    address = ["--address", "192.0.2.1"]
+    assert read_settings(["--login", str(here)]).login is not None
+    assert read_settings([*address, "--login", str(there), *certificate]).certificate is not None
+    for arguments, said in (
+        ([*address, "--login", str(here)], "need TLS"),
+        (["--login", str(there)], "need TLS"),
+        ([*address, "--login", str(here), *certificate], "must begin with https://"),
+    ):
+        with pytest.raises(SettingsError, match=said):
+            read_settings(arguments)
+
+
+def test_a_key_that_is_not_the_certificates_is_refused(
+    tmp_path: Path, certificate: list[str]
+) -> None:
+    certificate[-1] = str(tmp_path / "keys" / "client.key")
+    with pytest.raises(SettingsError, match="cannot serve with"):
+        read_settings(certificate)
+
+
+def test_who_signs_in_behind_a_proxy_comes_back_to_it(tmp_path: Path) -> None:
+    login = write_login(tmp_path / "login", "https://example.org/stats/oauth2callback")
+    arguments = ["--login", str(login), "--behind-proxy"]
+    assert str(read_settings([*arguments, "https://example.org/stats"]).public) == (
+        "https://example.org/stats"
+    )
+    with pytest.raises(SettingsError, match=r"must be https://example\.org/oauth2callback"):
+        read_settings([*arguments, "https://example.org"])
+
+
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("https://stats.example.org/", "must end with /oauth2callback"),
+        ("http://stats.example.org/oauth2callback", "in plaintext"),
+        ("stats.example.org/oauth2callback", "must be like"),
+    ],
+)
+def test_where_nobody_could_be_sent_back_to(tmp_path: Path, uri: str, said: str) -> None:
+    with pytest.raises(Mistake, match=said):
+        read_settings(["--login", str(write_login(tmp_path / "login", uri))])
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
@@ -43,10 +126,20 @@ def test_an_aggregator_elsewhere_is_read_with_keys(tmp_path: Path) -> None:
 
 
 def test_streamlit_neither_calls_home_nor_explains_errors() -> None:
-    found = options("127.0.0.1", 8501)
+    found = options(read_settings([]))
     assert found["browser.gatherUsageStats"] is False
     assert found["client.showErrorDetails"] == "none"
     assert found["server.address"] == "127.0.0.1"
+    # Whatever a user's own configuration of Streamlit says.
+    assert found["secrets.files"] == []
+    assert found["server.trustedUserHeaders"] == {}
+
+
+def test_streamlit_is_told_the_public_address() -> None:
+    found = options(read_settings(["--behind-proxy", "https://example.org/stats"]))
+    assert found["server.allowedHosts"] == ["localhost", "127.0.0.1", "::1", "example.org"]
+    assert found["server.baseUrlPath"] == "stats"
+    assert found["browser.serverAddress"] == "example.org"
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

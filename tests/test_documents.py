@@ -5,6 +5,8 @@ In a network namespace of its own, so that the default ports are free whatever t
 
 import os
 import re
+import secrets
+import shlex
 import subprocess
 import sys
 from contextlib import closing
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from hubbub_dashboard.settings import read_settings
 from tests import namespaces
 from tests.aggregator.archives import Counting, reports_of
 from tests.bundles import Operator, make_bundle, make_metric
@@ -116,6 +119,29 @@ def test_the_archives_commands_work_as_they_stand(tmp_path: Path) -> None:
     for expected in ("n = 50", "bit for bit", "coffee", "forgotten, with 50 reports"):
         assert expected in result.stdout
     assert os.listdir(tmp_path / "archive") == []
+
+
+def test_the_page_starts_for_others_as_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands and the login file of docs/operations.md, up to where it would serve."""
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    section = text.partition("## The page for others\n")[2].partition("\n## ")[0]
+    (login,) = blocks(section, "toml")
+    with open(os.open(tmp_path / "login.toml", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+        file.write(login.replace("…", secrets.token_hex()))
+    keys = Operator.create(tmp_path / "keys").folder
+    for suffix in ("crt", "key"):
+        (keys / f"server.{suffix}").rename(tmp_path / f"page.{suffix}")
+    monkeypatch.chdir(tmp_path)
+    commands = blocks(section, "sh")
+    assert len(commands) == 3
+    for command in commands:
+        words = shlex.split(command)
+        assert words[:2] == ["hubbub", "dashboard"]
+        public = read_settings(words[2:]).public
+        assert public is not None
+        assert public.origin == "https://stats.example.org"
 
 
 def test_the_two_commands_are_what_make_runs() -> None:

@@ -12,6 +12,9 @@ LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
 _POLICY_VIOLATION: Final = 1008
 
+# Streamlit would have pages of its makers' frame this one, and be told what is looked at.
+_FRAMES: Final = (b"content-security-policy", b"frame-ancestors 'self'")
+
 
 def refusal(
     public: PublicAddress | None, host: str, *, origin: str | None, method: str | None
@@ -57,31 +60,40 @@ class Door:
             await self._app(scope, receive, send)
             return
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get(b"host", "")
         refused = refusal(
             self._public,
-            headers.get(b"host", ""),
+            host,
             origin=headers.get(b"origin"),
             method=scope.get("method"),
         )
         if refused is None:
-            await self._app(scope, receive, self._securing(send))
+            await self._app(self._as_asked(scope, host), receive, self._hardened(send))
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": refused[1]})
         else:
             await _answer(send, *refused)
 
-    def _securing(self, send: "Send") -> "Send":
-        """Have browsers send cookies back over TLS alone, if that is how they come here."""
-        if self._public is None or not self._public.secure:
-            return send
+    def _as_asked(self, scope: "Scope", host: str) -> "Scope":
+        """Say that it is https where that ends at the proxy: else redirections leave it."""
+        public = self._public
+        if public is None or scope["type"] != "http" or _name(host) != public.host:
+            return scope
+        return {**scope, "scheme": public.scheme}
 
-        async def secured(message: "Message") -> None:
+    def _hardened(self, send: "Send") -> "Send":
+        """Keep the page out of others' frames, and cookies out of plaintext if they come by TLS."""
+        encrypted = self._public is not None and self._public.secure
+
+        async def hardened(message: "Message") -> None:
             if message["type"] == "http.response.start":
-                headers = [_secured(*header) for header in message.get("headers", ())]
-                message = {**message, "headers": headers}
+                headers = [
+                    _secured(*header) if encrypted else header for header in message["headers"]
+                ]
+                message = {**message, "headers": [*headers, _FRAMES]}
             await send(message)
 
-        return secured
+        return hardened
 
 
 def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:

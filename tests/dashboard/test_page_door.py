@@ -2,6 +2,7 @@
 
 import http.client
 from collections.abc import Iterator
+from contextlib import closing
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -70,14 +71,20 @@ def dashboard() -> Iterator[DashboardProcess]:
         yield dashboard
 
 
+def get(dashboard: DashboardProcess, path: str, host: str) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection(urlsplit(dashboard.url).netloc, timeout=PATIENCE)
+    with closing(connection):
+        connection.request("GET", path, headers={"Host": host})
+        return connection.getresponse()
+
+
 def ask(dashboard: DashboardProcess, path: str, method: str = "GET", **headers: str) -> int:
     where = urlsplit(dashboard.url)
     connection = http.client.HTTPConnection(where.netloc, timeout=PATIENCE)
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
-    connection.request(method, f"{where.path}{path}", headers=fields)
-    status = connection.getresponse().status
-    connection.close()
-    return status
+    with closing(connection):
+        connection.request(method, f"{where.path}{path}", headers=fields)
+        return connection.getresponse().status
 
 
 def shake_hands(dashboard: DashboardProcess, **headers: str) -> int:
@@ -104,10 +111,16 @@ def test_the_listener_keeps_the_rule(dashboard: DashboardProcess) -> None:
     assert ask(dashboard, "/", Host="stats.example.org") == 200
     assert ask(dashboard, "/", Host="evil.example") == 421
     assert ask(dashboard, "/_stcore/upload_file/a/b", "PUT", Host="stats.example.org") == 405
-    # Cookies go back over TLS alone.
-    connection = http.client.HTTPConnection(here, timeout=PATIENCE)
-    connection.request("GET", f"{PUBLIC.path}/_stcore/health")
-    cookies = connection.getresponse().headers.get_all("set-cookie", [])
-    connection.close()
+
+
+def test_the_listener_knows_that_it_is_reached_over_tls(dashboard: DashboardProcess) -> None:
+    answer = get(dashboard, PUBLIC.path, "stats.example.org")
+    assert answer.headers["location"] == f"{PUBLIC}/"
+    cookies = get(dashboard, f"{PUBLIC.path}/_stcore/health", "stats.example.org").headers.get_all(
+        "set-cookie", []
+    )
     assert cookies
     assert all("; Secure" in cookie for cookie in cookies)
+    here = urlsplit(dashboard.url).netloc
+    assert answer.headers["content-security-policy"] == "frame-ancestors 'self'"
+    assert get(dashboard, PUBLIC.path, here).headers["location"] == f"{dashboard.url}/"

@@ -13,6 +13,7 @@ from hubbub_aggregator.mistakes import Mistake
 from hubbub_dashboard.door import LOOPBACK_HOSTS, Door
 from hubbub_dashboard.settings import PROGRAM, Settings, SettingsError, read_settings
 from hubbub_dashboard.streamlit_options import options
+from hubbub_dashboard.way_back import WayBack
 
 _SCRIPT: Final = Path(__file__).with_name("app.py")
 
@@ -64,10 +65,11 @@ def _serve(settings: Settings) -> None:
         sys.stdout.flush()
         yield
 
+    base = settings.public.path if settings.public else ""
     app = streamlit.App(
         _SCRIPT,
         lifespan=announce,
-        middleware=[Middleware(Door, public=settings.public)],
+        middleware=[Middleware(Door, public=settings.public), Middleware(WayBack, base=base)],
         secrets={"auth": dict(settings.login.auth)} if settings.login else None,
     )
     app.run(config=options(settings))

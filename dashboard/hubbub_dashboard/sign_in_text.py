@@ -33,8 +33,7 @@ def status(visitor: Visitor) -> Status:
             return Status(
                 Tone.WAITING,
                 "Sign in to read",
-                "Only its readers may see this page. Signing in takes you to its start: if you "
-                "followed a link, follow it once more then.",
+                "Only its readers may see this page.",
             )
 
 

@@ -123,6 +123,22 @@ def test_a_reader_reads(visit: BrowserContext, person: str) -> None:
     expect(page.get_by_role("button", name="Another crowd")).to_be_visible()
 
 
+def test_a_link_shows_its_view_after_signing_in(visit: BrowserContext, url: str) -> None:
+    page = visit.new_page()
+    link = "/?among=population&order=Largest+first&every=paused"
+    page.goto(link)
+    sign_in(page, "ana")
+    expect_state(page, "Open")
+    expect(page).to_have_url(f"{url}{link}")
+    expect(page.get_by_role("radio", name="population")).to_be_checked()
+    page.get_by_role("button", name="Sign out").click()
+    expect_state(page, "Sign in to read")
+    page.goto("/health")
+    sign_in(page, "kim")
+    expect(page.locator(".signed-in")).to_contain_text("kim@lab.example")
+    expect(page).to_have_url(f"{url}/health")
+
+
 @pytest.mark.parametrize(
     ("person", "said"),
     [

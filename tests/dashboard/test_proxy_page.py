@@ -106,10 +106,15 @@ def test_readers_sign_in_behind_a_proxy(
         with DashboardProcess(serve.private, *flags) as dashboard:
             proxy.target = at_port_of(dashboard)
             page = context.new_page()
-            page.goto(public)
-            for person, state in (("b", "No access"), ("a", "Open")):
+            page.goto(f"{public}/plan?values=3")
+            for person in "ab":
                 page.get_by_role("button", name="Sign in").click()
                 page.get_by_role("link", name=person, exact=True).click()
-                expect_state(page, state)
+                if person == "a":
+                    # Where the reader was going.
+                    expect(page).to_have_url(f"{public}/plan?values=3")
+                    expect(page.locator(".signed-in")).to_contain_text("a@example.org")
+                else:
+                    expect_state(page, "No access")
                 page.get_by_role("button", name="Sign out").click()
                 expect_state(page, "Sign in to read")

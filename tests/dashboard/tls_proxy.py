@@ -12,8 +12,6 @@ from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import cast
 
-from tests.processes import PATIENCE
-
 
 class TlsProxy(ThreadingTCPServer):
     """Listens at once; goes on to whatever `target` is when somebody comes."""
@@ -45,16 +43,17 @@ def tls_proxy(certificate: Path, key: Path) -> Iterator[TlsProxy]:
 class _Relay(BaseRequestHandler):
     def handle(self) -> None:
         proxy = cast("TlsProxy", self.server)
-        # A browser hangs up when it likes.
-        with suppress(OSError):
-            outside = proxy.context.wrap_socket(self.request, server_side=True)
-            inside = socket.create_connection(("127.0.0.1", proxy.target), PATIENCE)
-            inside.settimeout(None)
-            with closing(outside), closing(inside):
-                back = threading.Thread(target=_pour, args=(inside, outside), daemon=True)
-                back.start()
-                _pour(outside, inside)
-                back.join()
+        where = ("127.0.0.1", proxy.target)
+        # A browser hangs up when it likes, and asks when the page is gone.
+        with (
+            suppress(OSError),
+            closing(proxy.context.wrap_socket(self.request, server_side=True)) as outside,
+            closing(socket.create_connection(where)) as inside,
+        ):
+            back = threading.Thread(target=_pour, args=(inside, outside), daemon=True)
+            back.start()
+            _pour(outside, inside)
+            back.join()
 
 
 def _pour(source: socket.socket, sink: socket.socket) -> None:

@@ -90,14 +90,14 @@ class Overheard:
 def expect_nothing_of_the_page(page: Page, overheard: Overheard) -> None:
     expect(page.get_by_role("link", name="Plan")).to_have_count(0)
     body = page.locator("body").inner_text()
-    for secret in (METRIC, QUESTION, "Shares", "Plan", "Health"):
+    for secret in (METRIC, QUESTION, "Shares", "Compare", "Plan", "Health"):
         assert secret not in body
         assert secret.encode() not in overheard.text
     # Else nothing was overheard at all.
     assert b"What the crowd says" in overheard.text
 
 
-@pytest.mark.parametrize("path", ["/", f"/?metric={METRIC}", "/plan", "/health"])
+@pytest.mark.parametrize("path", ["/", f"/?metric={METRIC}", "/compare", "/plan", "/health"])
 def test_who_is_not_signed_in_sees_nothing(visit: BrowserContext, path: str) -> None:
     page = visit.new_page()
     overheard = Overheard(page)

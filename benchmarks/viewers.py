@@ -60,8 +60,9 @@ live()
 """
 _OURS: Final = """
 import sys, streamlit
+from hubbub_dashboard.settings import read_settings
 from hubbub_dashboard.streamlit_options import options
-streamlit.App(sys.argv[1]).run(config=options("127.0.0.1", int(sys.argv[2])))
+streamlit.App(sys.argv[1]).run(config=options(read_settings(["--port", sys.argv[2]])))
 """
 _STREAMLITS: Final = """
 import sys, streamlit

@@ -1,0 +1,182 @@
+"""The live page under load: what it shows is one snapshot, exactly, and soon the newest one."""
+
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+import pytest
+from playwright.sync_api import Browser, Page, WebSocket
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from hubbub.bundle import Bundle
+from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
+from hubbub_dashboard import charts, findings
+from hubbub_dashboard.answers import Estimates, estimates_of
+from hubbub_dashboard.selection import Order, select
+from tests.bundles import Operator, make_metric
+from tests.dashboard.crowd import answer, read_estimates
+from tests.dashboard.pages import DashboardProcess, Witness
+from tests.processes import PATIENCE, ServeProcess, until
+
+# What one look at the document finds; all of it at once, or it would be of two snapshots.
+_SHOWN = """() => {
+    const cells = [...document.querySelectorAll(".hubbub table data")];
+    const texts = [...document.querySelectorAll(".stVegaLiteChart svg .role-mark text")];
+    return {
+        reports: document.querySelector(".hubbub .facts b")?.textContent,
+        cells: cells.map(cell => Number(cell.value)),
+        texts: texts.map(text => text.textContent),
+        spoken: document.querySelector("[role=graphics-document]")?.ariaLabel,
+        answer: document.querySelector(".answer strong")?.textContent,
+    };
+}"""
+
+
+@pytest.fixture(scope="module")
+def operator(tmp_path_factory: pytest.TempPathFactory) -> Operator:
+    return Operator.create(tmp_path_factory.mktemp("operator") / "keys")
+
+
+@pytest.fixture(scope="module")
+def bundle(operator: Operator) -> Bundle:
+    path = operator.folder.parent / "metrics.hubbub"
+    path.write_bytes(operator.sign([make_metric("loaded"), make_metric("still")]))
+    return Bundle.load(path, operator_key=operator.key)
+
+
+@pytest.fixture(scope="module")
+def serve(operator: Operator, bundle: Bundle) -> Iterator[ServeProcess]:
+    folder = operator.folder.parent
+    store = folder / "reports.sqlite3"
+    with ServeProcess(operator, folder / "metrics.hubbub", store) as serve:
+        answer(serve, bundle, "loaded", [0] * 100)
+        answer(serve, bundle, "still", [0] * 100)
+        yield serve
+
+
+@pytest.fixture
+def page(browser: Browser, serve: ServeProcess) -> Iterator[Page]:
+    with (
+        DashboardProcess(serve.private) as dashboard,
+        browser.new_context(base_url=dashboard.url) as context,
+    ):
+        page = context.new_page()
+        witness = Witness(page, dashboard.url)
+        yield page
+        assert witness.elsewhere == []
+        assert witness.errors == []
+
+
+@contextmanager
+def load(serve: ServeProcess, bundle: Bundle) -> Generator[None]:
+    """Devices that answer without pause."""
+    ended = threading.Event()
+
+    def devices() -> None:
+        turn = 0
+        while not ended.wait(0.05):
+            answer(serve, bundle, "loaded", [turn % 3] * 60 + [0] * 40)
+            turn += 1
+
+    thread = threading.Thread(target=devices)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextmanager
+def snapshots(serve: ServeProcess) -> Generator[dict[str, Estimates]]:
+    """Every snapshot of the metric under load, by its number of reports as the page writes it."""
+    kept: dict[str, Estimates] = {}
+    with serve.private_channel() as channel:
+        stub = estimate_pb2_grpc.EstimateServiceStub(channel)
+        stream: Any = stub.WatchEstimates(estimate_pb2.WatchEstimatesRequest(metric="loaded"))
+
+        def follow() -> None:
+            try:
+                for response in stream:
+                    kept[f"{response.estimates.n:,}"] = estimates_of(response.estimates)
+            except grpc.RpcError as error:
+                assert error.code() is grpc.StatusCode.CANCELLED  # noqa: PT017
+
+        thread = threading.Thread(target=follow)
+        thread.start()
+        yield kept
+        stream.cancel()
+        thread.join(PATIENCE)
+
+
+def is_of(shown: dict[str, Any], snapshot: Estimates) -> bool:
+    """Whether table, chart, what is spoken of it and the answer are all this snapshot's."""
+    selection = select(snapshot, Order.LISTED)
+    figures = [
+        share
+        for value in snapshot.values
+        for share in (
+            value.estimate,
+            value.low,
+            value.high,
+            value.simultaneous_low,
+            value.simultaneous_high,
+        )
+    ]
+    rows = charts.rows(selection).to_pydict()
+    return (
+        shown["cells"] == figures
+        and set(rows["label"]) | set(rows["wide"]) <= set(shown["texts"])
+        and shown["spoken"] == charts.alternative(selection, snapshot.level)
+        and shown["answer"] == findings.answer(snapshot)
+    )
+
+
+def test_what_is_shown_under_load_is_always_one_snapshot(
+    page: Page, serve: ServeProcess, bundle: Bundle
+) -> None:
+    with snapshots(serve) as kept, load(serve, bundle):
+        page.goto("/?metric=loaded&every=2+s")
+        seen: set[str] = set()
+
+        def another() -> bool:
+            shown = page.evaluate(_SHOWN)
+            snapshot = kept.get(shown["reports"])
+            if snapshot is not None and is_of(shown, snapshot):
+                seen.add(shown["reports"])
+            page.wait_for_timeout(50)
+            return len(seen) >= 4
+
+        until(another)
+
+
+def test_a_new_snapshot_is_drawn_within_two_ticks(
+    page: Page, serve: ServeProcess, bundle: Bundle
+) -> None:
+    ticks = [0]
+
+    def count(frame: str | bytes) -> None:
+        assert isinstance(frame, bytes)
+        ticks[0] += ForwardMsg.FromString(frame).HasField("script_finished")
+
+    def watch(socket: WebSocket) -> None:
+        socket.on("framereceived", count)
+
+    page.on("websocket", watch)
+    page.goto("/?metric=still&every=2+s")
+    page.wait_for_selector(".stVegaLiteChart svg .role-mark")
+    for turn in range(1, 4):
+        answer(serve, bundle, "still", [turn] * 100)
+        snapshot = estimates_of(read_estimates(serve, "still"))
+        assert snapshot.n == 100 * (turn + 1)
+        before = ticks[0]
+
+        def drawn(snapshot: Estimates = snapshot) -> bool:
+            page.wait_for_timeout(20)
+            return is_of(page.evaluate(_SHOWN), snapshot)
+
+        until(drawn)
+        # One may have begun before the snapshot was there.
+        assert ticks[0] - before <= 2

@@ -87,9 +87,9 @@ class Value:
     """Whether it may be called present: while the round is open, however often one looks."""
 
 
-# Compared and hashed by identity: what is computed from a snapshot is kept under it, and
-# hashing 65,536 values at every look would cost more than computing it again.
-@dataclass(frozen=True, slots=True, eq=False)
+# Compared and hashed by identity: what is worked out from a snapshot is kept with it, and
+# hashing 65,536 values at every look would cost more than working it out again.
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Estimates:
     """One snapshot of one round."""
 
@@ -150,7 +150,7 @@ class Side:
 
 
 # By identity, as snapshots.
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Comparison:
     """What differs between two snapshots, or within one."""
 

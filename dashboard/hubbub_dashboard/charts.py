@@ -1,12 +1,12 @@
 """The chart of a snapshot's shares: its rows, its axis's ends, and what it shows in words. Pure."""
 
-from functools import lru_cache
 from typing import Final
 
 import pyarrow
 
 from hubbub_dashboard import text
 from hubbub_dashboard.answers import Value
+from hubbub_dashboard.derived import derived
 from hubbub_dashboard.interval_chart import Interval, columns, ends
 from hubbub_dashboard.selection import Selection
 
@@ -14,7 +14,7 @@ from hubbub_dashboard.selection import Selection
 _MAX_SPOKEN: Final = 8
 
 
-@lru_cache(maxsize=64)
+@derived
 def rows(selection: Selection) -> pyarrow.Table:
     """Return the chart\'s data; shares as floats, texts ready to draw."""
     make = _part if selection.whole else _interval
@@ -38,7 +38,7 @@ def _interval(value: Value, selection: Selection) -> Interval:
     return Interval(value.label, value.estimate, low, high, False, wide, selection.doubt)
 
 
-@lru_cache(maxsize=64)
+@derived
 def alternative(selection: Selection, probability: float) -> str:
     """Say in a few sentences what the chart shows."""
     shown, places = selection.values, selection.places

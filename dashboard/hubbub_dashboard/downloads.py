@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from hubbub_aggregator.arrow import parquet_bytes, parquet_of
@@ -14,9 +13,10 @@ from hubbub_aggregator.comparison_record import (
 from hubbub_aggregator.csv_rows import write_csv
 from hubbub_aggregator.records import as_report, columns, rows
 from hubbub_dashboard.answers import Comparison, Estimates
+from hubbub_dashboard.derived import derived
 
 
-@lru_cache(maxsize=8)
+@derived
 def csv_file(estimates: Estimates) -> bytes:
     """All values of a snapshot, as UTF-8 with the mark by which spreadsheets know it."""
     report = as_report(estimates.message)
@@ -29,7 +29,7 @@ def _csv(header: Iterable[str], lines: Iterable[Mapping[str, Any]]) -> bytes:
     return file.getvalue().encode("utf-8-sig")
 
 
-@lru_cache(maxsize=8)
+@derived
 def parquet_file(estimates: Estimates) -> bytes:
     """All values, with types, and what they rest on as the schema's metadata."""
     return parquet_bytes(as_report(estimates.message))
@@ -40,14 +40,14 @@ def name(estimates: Estimates, suffix: str) -> str:
     return f"{estimates.metric}-{estimates.round}-{estimates.n}.{suffix}"
 
 
-@lru_cache(maxsize=8)
+@derived
 def comparison_csv(comparison: Comparison) -> bytes:
     """All differences, as `csv_file`."""
     report = as_comparison_report(comparison.message)
     return _csv(COMPARISON_COLUMNS, comparison_rows(report))
 
 
-@lru_cache(maxsize=8)
+@derived
 def comparison_parquet(comparison: Comparison) -> bytes:
     """All differences, with types."""
     return parquet_of(comparison_rows(as_comparison_report(comparison.message)))

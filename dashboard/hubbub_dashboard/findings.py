@@ -1,11 +1,11 @@
 """What a snapshot says, in the sentences that are read first. Pure; plain text, not markup."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 from hubbub_dashboard import text
 from hubbub_dashboard.answers import Estimates, RoundState, Value
+from hubbub_dashboard.derived import derived
 
 # So many values are named one by one.
 _NAMED: Final = 3
@@ -17,7 +17,7 @@ _POWER: Final = 0.8416
 _MOST_TIMES: Final = 1_000
 
 
-@lru_cache(maxsize=64)
+@derived
 def answer(estimates: Estimates) -> str:
     """Say which values are really there."""
     final = estimates.state is RoundState.CLOSED
@@ -53,7 +53,7 @@ def _capital(said: str) -> str:
     return said[:1].upper() + said[1:]
 
 
-@lru_cache(maxsize=64)
+@derived
 def sureness(estimates: Estimates, places: int) -> str:
     """Say how sure the shares are, and what it takes to be twice as sure."""
     half = max(value.high - value.low for value in estimates.values) / 2
@@ -68,7 +68,7 @@ def sureness(estimates: Estimates, places: int) -> str:
     )
 
 
-@lru_cache(maxsize=64)
+@derived
 def more_reports(estimates: Estimates, places: int) -> str | None:
     """Say how many reports would show the largest value that is not found, if one is."""
     doubtful = [value for value in estimates.values if not value.found and value.estimate > 0]

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pyarrow
 
 from hubbub_dashboard import health_text
+from hubbub_dashboard.derived import derived
 from hubbub_dashboard.history import WINDOW, Interval, intervals
 from hubbub_dashboard.palette import PALETTES, Theme
 from hubbub_dashboard.source import AggregatorStatus
@@ -21,7 +22,7 @@ _HEIGHT: Final = 150
 _LABELS: Final = 52
 
 
-@lru_cache(maxsize=8)
+@derived
 def rates(status: AggregatorStatus, what: str) -> tuple[float, ...]:
     """What one of the charts shows, oldest first."""
     return tuple(
@@ -29,13 +30,13 @@ def rates(status: AggregatorStatus, what: str) -> tuple[float, ...]:
     )
 
 
-@lru_cache(maxsize=4)
+@derived
 def lately(status: AggregatorStatus) -> tuple[Interval, ...]:
     """What there is to be drawn."""
     return intervals(status.history)
 
 
-@lru_cache(maxsize=8)
+@derived
 def rows(status: AggregatorStatus, what: str) -> pyarrow.Table:
     """Return a chart's data: minutes before this status, and what came each second."""
     shown, newest = lately(status), status.history[-1].moment
@@ -54,7 +55,7 @@ def top(highest: float) -> float:
     return next(power * step for step in (1, 2, 5, 10) if power * step >= highest)
 
 
-@lru_cache(maxsize=4)
+@derived
 def alternative(status: AggregatorStatus, what: str) -> str:
     """Say in a sentence what a chart shows."""
     return health_text.alternative(what, lately(status), rates(status, what))

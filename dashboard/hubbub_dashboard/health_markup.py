@@ -5,7 +5,6 @@ Every figure carries its exact `value`, and in `data-figure` the name that
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from html import escape
 from typing import Any
 
@@ -14,6 +13,7 @@ from hubbub_aggregator.quantities import seconds_at_most, size, span
 from hubbub_aggregator.status_record import moment
 from hubbub_aggregator.troubles import Trouble
 from hubbub_dashboard import health_text, markup, parts, text
+from hubbub_dashboard.derived import derived
 from hubbub_dashboard.history import Interval
 from hubbub_dashboard.parts import Row
 from hubbub_dashboard.source import AggregatorStatus
@@ -62,7 +62,7 @@ def facts(record: Mapping[str, Any], age: float | None) -> str:
     return f'<p class="hubbub facts">{spans}</p>'
 
 
-@lru_cache(maxsize=4)
+@derived
 def tiles(status: AggregatorStatus) -> str:
     """The figures that tell most, large."""
     record = status.record
@@ -104,7 +104,7 @@ def history_table(intervals: Iterable[Interval]) -> str:
     return _table("Lately", ("Between", "Counted each second", "Rejected each second"), rows)
 
 
-@lru_cache(maxsize=4)
+@derived
 def details(status: AggregatorStatus) -> str:
     """Everything else that the aggregator tells of itself."""
     record = status.record

@@ -1,12 +1,12 @@
 """The page's own HTML: header, provenance, table. Pure; every text from outside is escaped."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from html import escape
 
 from hubbub_dashboard import findings as findings_of
 from hubbub_dashboard import parts, text
 from hubbub_dashboard.answers import Comparison, Estimates, Value
+from hubbub_dashboard.derived import derived
 from hubbub_dashboard.parts import Row, exact, exact_interval
 from hubbub_dashboard.selection import Selection
 from hubbub_dashboard.states import Status
@@ -83,7 +83,7 @@ def notes(*sentences: str | None) -> str:
     return f'<section class="hubbub notes">{paragraphs}</section>'
 
 
-@lru_cache(maxsize=64)
+@derived
 def findings(estimates: Estimates) -> str:
     """What the snapshot says: which values are there, how sure, and what more would take."""
     places = text.decimals(value.std_error for value in estimates.values)
@@ -103,7 +103,7 @@ def open_domain(name: str) -> str:
     )
 
 
-@lru_cache(maxsize=64)
+@derived
 def provenance(estimates: Estimates) -> str:
     """What these figures rest on: mechanism, ε, contract, round, snapshot, influence."""
     facts = [
@@ -126,7 +126,7 @@ def _epsilon(decimal: str) -> str:
     return f'<span title="{escape(decimal)}">{escape(text.short_epsilon(decimal))}</span>'
 
 
-@lru_cache(maxsize=64)
+@derived
 def table(selection: Selection, probability: float) -> str:
     """The chart's figures, and those it has no room for.
 

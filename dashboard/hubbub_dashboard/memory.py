@@ -30,6 +30,7 @@ class _Place(Generic[T]):
         # Whoever wants the same answer waits for it; whoever wants another does not.
         self.lock = threading.Lock()
         self.reading: Reading[T] = Reading()
+        self.weight = 0
 
 
 class Memory(Generic[K, T]):
@@ -38,9 +39,18 @@ class Memory(Generic[K, T]):
     When the aggregator does not answer, the last good answer stays, with the time it is from.
     """
 
-    def __init__(self, *, most: int, max_age: float, clock: Callable[[], float]) -> None:
-        """Keep `most` answers; one that is younger than `max_age` seconds is given again."""
+    def __init__(
+        self,
+        *,
+        most: int,
+        max_age: float,
+        clock: Callable[[], float],
+        weigh: Callable[[T], int] = lambda _: 1,
+    ) -> None:
+        """Keep answers that weigh `most` together; one younger than `max_age` seconds is given
+        again."""
         self._most: Final = most
+        self._weigh: Final = weigh
         self._max_age: Final = max_age
         self._clock: Final = clock
         self._lock: Final = threading.Lock()
@@ -58,6 +68,7 @@ class Memory(Generic[K, T]):
             kept = place.reading
             if kept.value is None or not is_current(kept.value):
                 place.reading = self._refreshed(kept, ask)
+                self._weighed(place)
             return place.reading
 
     def _place(self, key: K) -> _Place[T]:
@@ -65,9 +76,15 @@ class Memory(Generic[K, T]):
             # Taken out and put in again, so that the first is the one not used for longest.
             place: _Place[T] = self._places.pop(key) if key in self._places else _Place()
             self._places[key] = place
-            if len(self._places) > self._most:
-                del self._places[next(iter(self._places))]
             return place
+
+    def _weighed(self, place: _Place[T]) -> None:
+        value = place.reading.value
+        with self._lock:
+            place.weight = 1 if value is None else self._weigh(value)
+            total = sum(kept.weight for kept in self._places.values())
+            while total > self._most and len(self._places) > 1:
+                total -= self._places.pop(next(iter(self._places))).weight
 
     def _refreshed(self, kept: Reading[T], ask: Callable[[], T]) -> Reading[T]:
         now = self._clock()

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from hubbub_dashboard import text
 from hubbub_dashboard.answers import Estimates, RoundState, Value
+from hubbub_dashboard.derived import derived
 
 # More rows than this are not read but searched; the table has them all.
 MAX_ROWS: Final = 50
@@ -29,7 +29,7 @@ class Order(Enum):
     LARGEST = "Largest first"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Selection:
     """The values of a snapshot that are shown, in the order in which they are."""
 
@@ -58,7 +58,7 @@ class Selection:
         return value.simultaneous_high if self.simultaneous else value.high
 
 
-@lru_cache(maxsize=64)
+@derived
 def select(estimates: Estimates, order: Order, *, whole: bool = False, find: str = "") -> Selection:
     """Choose the rows: all as listed, or the `MAX_ROWS` largest, of those whose name contains
     `find`; `whole`: as parts of a whole.
@@ -81,7 +81,7 @@ def select(estimates: Estimates, order: Order, *, whole: bool = False, find: str
 SHARE_COLUMNS: Final = ("Share", "Low", "High", "Low, all at once", "High, all at once")
 
 
-@lru_cache(maxsize=8)
+@derived
 def every_value(estimates: Estimates) -> dict[str, list[Any]]:
     """Return the whole snapshot as columns for a table that scrolls; shares as percentages."""
     shares = (

@@ -33,7 +33,11 @@ from hubbub_dashboard.memory import Memory, Reading
 # Long enough for 65,536 values on a busy machine, short enough for a person who waits.
 _TIMEOUT: Final = 3.0
 
-# How many metrics and rounds are kept, so that browsing ten years of days keeps memory flat.
+# What is kept, so that browsing ten years of days keeps memory flat: values of all snapshots, each
+# some 400 bytes, and of all comparisons. An answer without values weighs as much as some with.
+_MAX_VALUES: Final = 250_000
+_EMPTY: Final = 1_000
+# Of what has no values.
 _MAX_KEPT: Final = 64
 
 Pairs = tuple[tuple[str, str], ...]
@@ -41,7 +45,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 # By identity, as snapshots.
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class AggregatorStatus:
     """How the aggregator is doing, and what came to it lately."""
 
@@ -61,15 +65,19 @@ class Source:
         self._stub = estimate_pb2_grpc.EstimateServiceStub(channel)
         self._admin = estimate_pb2_grpc.AdminServiceStub(channel)
 
-        def memory() -> Memory[Any, Any]:
-            return Memory(most=_MAX_KEPT, max_age=max_age, clock=clock)
+        def memory(most: int, weigh: Callable[[Any], int] = lambda _: 1) -> Memory[Any, Any]:
+            return Memory(most=most, max_age=max_age, clock=clock, weigh=weigh)
 
-        self._metrics: Memory[None, tuple[Metric, ...]] = memory()
+        self._metrics: Memory[None, tuple[Metric, ...]] = memory(1)
         self._domains: dict[bytes, tuple[str, ...]] = {}
-        self._contracts: Memory[bytes, Contract] = memory()
-        self._estimates: Memory[tuple[str, int, Target], Estimates] = memory()
-        self._comparisons: Memory[object, Comparison] = memory()
-        self._statuses: Memory[None, AggregatorStatus] = memory()
+        self._contracts: Memory[bytes, Contract] = memory(_MAX_KEPT)
+        self._estimates: Memory[tuple[str, int, Target], Estimates] = memory(
+            _MAX_VALUES, lambda found: _EMPTY + len(found.values)
+        )
+        self._comparisons: Memory[bytes, Comparison] = memory(
+            _MAX_VALUES, lambda found: _EMPTY + len(found.differences)
+        )
+        self._statuses: Memory[None, AggregatorStatus] = memory(1)
         self._history: tuple[Sample, ...] = ()
 
     def metrics(self) -> Reading[tuple[Metric, ...]]:

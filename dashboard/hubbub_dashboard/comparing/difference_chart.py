@@ -1,6 +1,5 @@
 """The chart of differences: its rows, its axis's ends, and what it shows in words. Pure."""
 
-from functools import lru_cache
 from typing import Final
 
 import pyarrow
@@ -8,13 +7,14 @@ import pyarrow
 from hubbub_dashboard import text
 from hubbub_dashboard.answers import Comparison, Difference
 from hubbub_dashboard.comparing.shown import Kind, Shown, kind_of
+from hubbub_dashboard.derived import derived
 from hubbub_dashboard.interval_chart import Interval, columns, ends
 
 # Named in the alternative text one by one; a listener has the table for the rest.
 _MAX_SPOKEN: Final = 8
 
 
-@lru_cache(maxsize=64)
+@derived
 def rows(comparison: Comparison, shown: Shown) -> pyarrow.Table:
     """Return the chart\'s data; differences of shares as floats."""
     return columns(_row(comparison, shown, each) for each in shown.differences)
@@ -40,14 +40,14 @@ def name(comparison: Comparison, difference: Difference) -> str:
     return difference.left
 
 
-@lru_cache(maxsize=64)
+@derived
 def domain(shown: Shown) -> tuple[float, float]:
     """Return the differences at the axis's ends: round ones, around zero and every interval."""
     low = min(difference.simultaneous_low for difference in shown.differences)
     return ends(low, max(difference.simultaneous_high for difference in shown.differences))
 
 
-@lru_cache(maxsize=64)
+@derived
 def alternative(comparison: Comparison, shown: Shown) -> str:
     """Say in a few sentences what the chart shows."""
     told = shown.differences[:_MAX_SPOKEN]

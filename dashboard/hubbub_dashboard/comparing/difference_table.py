@@ -1,16 +1,16 @@
 """The chart's figures, and those it has no room for, as HTML. Pure."""
 
-from functools import lru_cache
 from html import escape
 
 from hubbub_dashboard import parts, text
 from hubbub_dashboard.answers import Comparison, Difference
 from hubbub_dashboard.comparing.difference_chart import name
 from hubbub_dashboard.comparing.shown import Shown
+from hubbub_dashboard.derived import derived
 from hubbub_dashboard.parts import Row, exact, exact_interval
 
 
-@lru_cache(maxsize=64)
+@derived
 def table(comparison: Comparison, shown: Shown) -> str:
     """A row for each difference that is shown."""
     several = shown.total > 1

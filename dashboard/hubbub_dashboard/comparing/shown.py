@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 from typing import Final
 
 from hubbub_dashboard import text
 from hubbub_dashboard.answers import Comparison, Difference
+from hubbub_dashboard.derived import derived
 from hubbub_dashboard.selection import MAX_ROWS, Order, matching
 
 NOT_TOLD: Final = "cannot be told from none"
@@ -27,7 +27,7 @@ def kind_of(comparison: Comparison) -> Kind:
     return Kind.VALUES if comparison.left == comparison.right else Kind.ROUNDS
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Shown:
     """The differences that are shown, in the order in which they are."""
 
@@ -53,7 +53,7 @@ class Shown:
         return NOT_TOLD if self.final else "preliminary"
 
 
-@lru_cache(maxsize=64)
+@derived
 def show(comparison: Comparison, order: Order, find: str = "") -> Shown:
     """Choose the rows: all as listed, or the `MAX_ROWS` largest, of those whose name contains
     `find`."""

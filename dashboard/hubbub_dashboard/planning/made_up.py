@@ -31,7 +31,7 @@ _MOST_VALUES: Final = 1_024
 _FIGURES: Final = tuple(field.name for field in fields(Value))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Crowd:
     """A collection as it would have gone, closed."""
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 import pyarrow
 
 from hubbub_dashboard import charts, interval_chart
+from hubbub_dashboard.derived import derived
 from hubbub_dashboard.palette import PALETTES, Theme
 from hubbub_dashboard.planning.made_up import Crowd
 
@@ -13,7 +14,7 @@ from hubbub_dashboard.planning.made_up import Crowd
 _BELOW: Final = 0.93
 
 
-@lru_cache(maxsize=64)
+@derived
 def rows(crowd: Crowd) -> pyarrow.Table:
     """The chart's data."""
     shares: pyarrow.Table = charts.rows(crowd.selection)

@@ -26,15 +26,18 @@ def _part(value: Value, selection: Selection) -> Interval:
     return Interval(value.label, value.consistent, 0.0, 0.0, True, said, said)
 
 
-def _interval(value: Value, selection: Selection) -> Interval:
+def figures(value: Value, selection: Selection) -> str:
+    """An estimate with the interval that is drawn, as "12.4 %  (11.9 to 12.9)"."""
     low, high = selection.low(value), selection.high(value)
-    figures = (
-        f"{text.percent(value.estimate, selection.places)}"
-        f"  ({text.interval(low, high, selection.places)})"
-    )
+    share = text.percent(value.estimate, selection.places)
+    return f"{share}  ({text.interval(low, high, selection.places)})"
+
+
+def _interval(value: Value, selection: Selection) -> Interval:
+    low, high, said = selection.low(value), selection.high(value), figures(value, selection)
     if value.found:
-        return Interval(value.label, value.estimate, low, high, True, figures, figures)
-    wide = f"{selection.doubt}  ·  {figures}"
+        return Interval(value.label, value.estimate, low, high, True, said, said)
+    wide = f"{selection.doubt}  ·  {said}"
     return Interval(value.label, value.estimate, low, high, False, wide, selection.doubt)
 
 

@@ -20,7 +20,7 @@ from hubbub_dashboard.source import Source
 
 # Seconds between two looks; None: only when the viewer does something.
 _TICKS: Final[dict[str, float | None]] = {"2 s": 2, "5 s": 5, "15 s": 15, "paused": None}
-# A process draws some six pages a second, for all its viewers together.
+# Live enough for figures that move by the hundred, and light on a phone.
 _USUAL_TICK: Final = "5 s"
 
 # Below the quickest tick, so that all viewers of a tick share one call to the aggregator.

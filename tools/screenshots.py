@@ -50,6 +50,18 @@ _METRICS: Final = (
         epsilon="4",
     ),
     make_metric("drink.favourite", question="What do you like to drink?", open=True),
+    make_metric(
+        "mood.today",
+        question="How are you today?",
+        source="mood",
+        values=("good", "middling", "bad"),
+        absent="not asked",
+        mechanism="memoised-optimised-unary",
+        permanent="2",
+        # Ten years of days, from the first of 2026.
+        starts=1_767_225_600,
+        periodic=(86_400, 3_650, 86_400),
+    ),
 )
 # The first number of visits of each value above, from the last to the first.
 _VISITS: Final = ((11, 5), (6, 4), (3, 3), (2, 2), (1, 1), (0, 0))
@@ -84,6 +96,8 @@ _LIVE: Final = (
     Shot("any-text", "?metric=drink.favourite", ".open-domain"),
     Shot("plan", "plan?values=8", _CHART),
     Shot("health", "health", ".stVegaLiteChart"),
+    Shot("privacy", "privacy?metric=health.self_rated&hostile=30", _CHART),
+    Shot("privacy-memo", "privacy?metric=mood.today", ".badge.waiting"),
 )
 _AWAY: Final = Shot("away", "?metric=health.self_rated", ".badge.away")
 _NOT_CONNECTED: Final = Shot("not-connected", "", ".badge.away")

@@ -57,6 +57,8 @@ class Metric:
     """The domain, in its order; empty if it is open."""
     rounds: tuple[Round, ...]
     """Rounds that have opened, oldest first; of many, the newest."""
+    source: str = ""
+    """The fact on a device that one budget protects."""
 
     @property
     def newest(self) -> Round:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from hubbub_dashboard import frame, markup
 from hubbub_dashboard.access import Standing
-from hubbub_dashboard.views import compare, health, plan, shares, sign_in
+from hubbub_dashboard.views import compare, health, plan, privacy, shares, sign_in
 
 _HERE: Final = Path(__file__).parent
 
@@ -18,6 +18,7 @@ _PAGES: Final = (
     st.Page(shares.page, title="Shares", url_path="shares", default=True),
     st.Page(compare.page, title="Compare", url_path="compare"),
     st.Page(plan.page, title="Plan", url_path="plan"),
+    st.Page(privacy.page, title="Privacy", url_path="privacy"),
     st.Page(health.page, title="Health", url_path="health"),
 )
 

@@ -147,6 +147,7 @@ class Source:
                     Round(round_.round, RoundState(round_.state), round_.n)
                     for round_ in metric.rounds
                 ),
+                source=metric.source,
             )
             for metric in answer.metrics
         )

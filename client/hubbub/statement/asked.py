@@ -10,7 +10,7 @@ from hubbub.contract import Metric
 from hubbub.digest import sha256
 from hubbub.exact import Certificate, charge_text
 from hubbub.exposure import resemblance
-from hubbub.limits import REPORT_ID_BYTES
+from hubbub.limits import MAX_CHARGE_PER_SOURCE, REPORT_ID_BYTES
 from hubbub.mechanisms import LocalHashing, MemoisedLocalHashing
 from hubbub.rows import Departure, Enrolment, Entry
 from hubbub.schedule import Once, joined_rounds
@@ -42,6 +42,10 @@ class History(NamedTuple):
         """The newest enrolment that has its secret still."""
         kept = [enrolment for enrolment in self.enrolments if enrolment.secret is not None]
         return kept[-1] if kept else None
+
+
+# Of a metric that was not answered yet, for an app that allows the most.
+UNTOUCHED: Final = History([], [], [], left=MAX_CHARGE_PER_SOURCE, operator=None, asked=True)
 
 
 def asked(metric: Metric, history: History, now: float) -> Asked:

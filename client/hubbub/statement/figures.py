@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Final
 
-from hubbub.exact import CHARGE_UNIT, Certificate, exponential
+from hubbub.exact import CHARGE_UNIT, Certificate, Epsilon, exponential
 from hubbub.statement.facts import Loss
 
 _BITS: Final = 128
@@ -23,19 +23,32 @@ def loss(certificate: Certificate) -> Loss:
         realised=certificate.realised,
         ratio=f"{ratio.numerator}/{ratio.denominator}",
         times=f"{hundredths // 100}.{hundredths % 100:02d}",
-        sure_percent=_sure(certificate.declared.exponential(_BITS).high),
+        sure_percent=percent(belief(odds_of(certificate.declared))),
     )
 
 
 def sure_after(charge: int) -> str:
     """How sure somebody can be who thought it 50:50, in percent; charge: in units of 10^-12."""
+    return percent(belief(odds_after(charge)))
+
+
+def odds_of(epsilon: Epsilon) -> Fraction:
+    """e^ε, or a little more: by how much one report can multiply the odds of a guess."""
+    return epsilon.exponential(_BITS).high
+
+
+def odds_after(charge: int) -> Fraction:
+    """The same for what was charged, in units of 10^-12, in all."""
     # Of nothing the bracket's upper end would be above 1.
-    return _sure(exponential(Fraction(charge, CHARGE_UNIT), _BITS).high if charge else Fraction(1))
+    return exponential(Fraction(charge, CHARGE_UNIT), _BITS).high if charge else Fraction(1)
 
 
-def _sure(odds: Fraction) -> str:
-    """e^ε/(1 + e^ε), the odds being e^ε."""
-    return percent(odds / (1 + odds))
+def belief(odds: Fraction, prior: Fraction = Fraction(1, 2)) -> Fraction:
+    """How sure somebody can be at most whose odds are multiplied, and who was `prior` sure.
+
+    Bayes' rule, for what is at most `odds` times likelier under the answer than under any other.
+    """
+    return prior * odds / (1 - prior + prior * odds)
 
 
 def percent(share: Fraction | float) -> str:

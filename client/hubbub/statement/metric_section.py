@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from hubbub.statement.facts import Asked, Departed, Loss, Memo, Report, Series
+from hubbub.statement.facts import Asked, Departed, Loss, Memo, Report, Series, Timetable
 from hubbub.statement.figures import span
 from hubbub.statement.layout import isolated, table, wrapped
 from hubbub.statement.words import Words
@@ -41,6 +41,25 @@ def counted(words: Words, reports: Iterable[Report]) -> str:
     return words("reports.counts", count=counts.total(), counts=", ".join(listed))
 
 
+def timetable(words: Words, schedule: Timetable) -> str:
+    """When a metric is asked, and where its noise comes from."""
+    ends = schedule.form == "once" and schedule.ends is not None
+    fields = {**schedule._asdict(), "every": span(schedule.every or 0)}
+    return words("schedule.once-until" if ends else f"schedule.{schedule.form}", **fields)
+
+
+def of_memo(words: Words, memo: Memo) -> Rows:
+    """What answers from a memo protect, and what they do not."""
+    facts = memo._asdict()
+    protected = [words("memo.protected", **facts, times=memo.row.times)]
+    bare = [words("memo.change", **facts), words("memo.linked", **facts)]
+    if memo.hashes is not None:
+        protected.append(words("memo.hashed"))
+        bare.append(words("memo.identifying", **facts))
+    yield words("label.protected"), " ".join(protected)
+    yield words("label.not-protected"), " ".join(bare)
+
+
 class MetricSection:
     """A metric, and its newest reports; None: all of them."""
 
@@ -74,13 +93,13 @@ class MetricSection:
         yield words("label.one-report"), self._one_report(metric.report_loss)
         yield words("label.all-reports"), words(after_all, epsilon=metric.allowed, sure=most)
         yield words("label.spent"), words(spent, **metric._asdict())
-        yield words("label.schedule"), self._schedule()
+        yield words("label.schedule"), timetable(words, metric.schedule)
         yield words("label.next"), self._next()
         yield words("label.silence"), self._silence()
         if metric.series is not None:
             yield from self._series(metric.series)
         if metric.memo is not None:
-            yield from self._memo(metric.memo)
+            yield from of_memo(words, metric.memo)
         yield words("label.kept"), words("kept.reports" if metric.retained else "kept.counts")
         yield from self._proof()
         yield words("label.reports"), counts
@@ -103,12 +122,6 @@ class MetricSection:
         return self._words(
             "one-report", **loss._asdict(), sure=sure(self._words, loss.sure_percent)
         )
-
-    def _schedule(self) -> str:
-        schedule = self._metric.schedule
-        ends = schedule.form == "once" and schedule.ends is not None
-        fields = {**schedule._asdict(), "every": span(schedule.every or 0)}
-        return self._words("schedule.once-until" if ends else f"schedule.{schedule.form}", **fields)
 
     def _next(self) -> str:
         coming = self._metric.next
@@ -137,16 +150,6 @@ class MetricSection:
             more = len(series.joined) - _ROUNDS
             rounds = words("more", listed=rounds, count=more) if more > 0 else rounds
             yield words("label.joins"), words("joins", rounds=rounds)
-
-    def _memo(self, memo: Memo) -> Rows:
-        words, facts = self._words, memo._asdict()
-        protected = [words("memo.protected", **facts, times=memo.row.times)]
-        bare = [words("memo.change", **facts), words("memo.linked", **facts)]
-        if memo.hashes is not None:
-            protected.append(words("memo.hashed"))
-            bare.append(words("memo.identifying", **facts))
-        yield words("label.protected"), " ".join(protected)
-        yield words("label.not-protected"), " ".join(bare)
 
     def _proof(self) -> Rows:
         words, metric = self._words, self._metric

@@ -1,0 +1,114 @@
+"""What hostile reports could have done, in words. Pure."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from hubbub_dashboard import text
+from hubbub_dashboard.answers import RoundState, Value
+from hubbub_dashboard.privacy.attack import Attack
+
+PURPOSE: Final = (
+    "A hostile report is one that somebody made up to move the figures. It looks like any other, "
+    "so it is counted, and nothing yet keeps one device from sending many. But how far it can move "
+    "a share is known."
+)
+
+_NAMED: Final = 3
+
+
+def verdict(attack: Attack) -> str:
+    """How far they could have moved a share."""
+    share = text.percent(attack.hostile / attack.n, places_of(attack.hostile / attack.n))
+    were = "was" if attack.hostile == 1 else "were"
+    return (
+        f"If {text.count(attack.hostile)} of these {text.count(attack.n)} reports ({share}) {were} "
+        f"hostile, each share could be off by up to ±{points(attack.reach)} points."
+    )
+
+
+def surviving(attack: Attack, state: RoundState) -> str | None:
+    """Which findings stay findings even so; None if there are no values."""
+    if attack.overtaking is None:
+        return None
+    if not attack.present:
+        yet = "" if state is RoundState.CLOSED else " yet"
+        return f"No value is distinguishable from zero{yet}, even if all reports are honest."
+    lost = len(attack.present) - len(attack.surviving)
+    if not attack.surviving:
+        return (
+            "Then no value would surely be above zero any more: the hostile reports could have "
+            "made every one of them."
+        )
+    names = listed(attack.surviving)
+    if not lost:
+        return f"Even then {names} would still be above zero, as without them."
+    gone = [value for value in attack.present if value not in attack.surviving]
+    return f"Even then {names} would still be above zero; {listed(gone)} need not be."
+
+
+def compared(attack: Attack) -> str | None:
+    """How many do as much as the noise does; None if there are no values."""
+    if attack.overtaking is None:
+        return None
+    share = attack.overtaking / attack.n
+    if attack.overtaking > attack.n:
+        return "All reports together could not move a share as far as its interval extends."
+    return (
+        f"From {text.count(attack.overtaking)} hostile reports on "
+        f"({text.percent(share, places_of(share))} of all), a share could be off by more than its "
+        f"interval extends to either side."
+    )
+
+
+def reading(attack: Attack) -> str:
+    """What exactly the figure says."""
+    return (
+        f"Off from what? From what the same {text.count(attack.n)} reports would show, had the "
+        f"hostile ones been honest; or from what the others show without them. One report moves a "
+        f"share by at most ±{points(attack.reach / attack.hostile)} points, and so many together "
+        f"by at most so many times that."
+    )
+
+
+def drawn(attack: Attack) -> str:
+    """What the chart's marks are."""
+    return (
+        f"Solid is the interval that the noise leaves open, as on the page Shares. Dashed, between "
+        f"taller brackets, is where it could be with {text.count(attack.hostile)} hostile "
+        f"{'report' if attack.hostile == 1 else 'reports'}. ◇: {attack.selection.doubt}, then or "
+        f"even without them."
+    )
+
+
+def beforehand(influence: float) -> str:
+    """What one hostile report of a thousand does: known before any is there."""
+    return (
+        f"Before there are figures this much is certain: of 1,000 reports, one that is hostile "
+        f"moves a share by at most ±{points(influence)} points; of ten times as many, by a tenth "
+        f"of that."
+    )
+
+
+def points(share: float) -> str:
+    """A distance between shares in points of a percentage, to two digits, rounded up."""
+    places = places_of(share)
+    return f"{math.ceil(100 * share * 10**places - _TOLERANCE) / 10**places:,.{places}f}"
+
+
+# What is above a round figure by no more than floating point's own error is not rounded up.
+_TOLERANCE: Final = 1e-9
+
+
+def places_of(share: float) -> int:
+    """Decimals of a percentage that show two digits of it."""
+    return max(0, 1 - math.floor(math.log10(100 * share) + _TOLERANCE))
+
+
+def listed(values: Sequence[Value]) -> str:
+    """The first few values by name, and how many more there are."""
+    names = [text.quoted(value.label) for value in values[:_NAMED]]
+    more = len(values) - len(names)
+    if more:
+        names.append(f"{text.count(more)} more")
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,223 @@
+"""Privacy: what a metric's reports give away, who sees what, and what hostile ones could do."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import streamlit as st
+
+from hubbub.contract import Metric as Contract
+from hubbub.errors import BundleError
+from hubbub.exact import charge_text
+from hubbub_dashboard import frame, markup, parts, states, text
+from hubbub_dashboard.answers import Estimates, Metric, RoundState
+from hubbub_dashboard.memory import Reading
+from hubbub_dashboard.palette import Theme
+from hubbub_dashboard.privacy import (
+    beliefs,
+    privacy_markup,
+    privacy_states,
+    promise,
+    sentences,
+    witnesses,
+)
+from hubbub_dashboard.privacy.privacy_markup import Neighbour
+from hubbub_dashboard.privacy.promise import Promise
+
+if TYPE_CHECKING:
+    from hubbub_dashboard.privacy.attack import Attack
+
+_STYLE: Final = Path(__file__).parent.parent / "privacy.css"
+
+# More metrics of one source are counted, and not listed: each is asked for by itself.
+_MOST_NEIGHBOURS: Final = 12
+
+
+def page() -> None:
+    """A contract never changes, so that only what snapshots say is live."""
+    st.html(_STYLE)
+    _, source = frame.shared()
+    metrics = source.metrics()
+    if not metrics.value:
+        frame.live(wait)
+        return
+    metric = frame.choose_metric(metrics.value)
+    st.html(markup.heading(metric.question, metric.name))
+    try:
+        contract = source.contract(metric)
+        refused = contract.value and promise.refusal(metric, contract.value)
+    except BundleError as error:
+        contract, refused = Reading(), error
+    if refused:
+        state(privacy_states.refused(refused))
+    elif contract.value is None:
+        frame.live(lambda _: wait_for_contract(metric))
+    else:
+        promised(promise.promise(contract.value), metric, metrics.value)
+        st.html(parts.part("If reports were hostile"))
+        checked = contract.value
+        frame.live(lambda paused: hostile(metric, checked, paused))
+
+
+def state(status: states.Status) -> None:
+    """Say what stands in the way."""
+    st.html(markup.status_line(status, None, 0.0, paused=False))
+
+
+def wait(_: bool) -> None:
+    """There is no catalogue, or nothing in it."""
+    settings, source = frame.shared()
+    metrics = source.metrics()
+    if metrics.value:
+        st.rerun()
+    st.html(markup.welcome())
+    state(states.status(settings.aggregator, metrics, Reading(), time.time()))
+
+
+def wait_for_contract(metric: Metric) -> None:
+    """The catalogue is there, the contract not yet."""
+    settings, source = frame.shared()
+    contract = source.contract(metric)
+    if contract.value is not None:
+        st.rerun()
+    state(privacy_states.no_contract(settings.aggregator, contract.failure))
+
+
+def promised(known: Promise, metric: Metric, metrics: Sequence[Metric]) -> None:
+    """Everything that the contract says."""
+    st.html(parts.answer(sentences.cost(known), *sentences.meaning(known)))
+    odds = [known.odds_of_report]
+    columns = ["After one report"]
+    if not known.is_single:
+        odds.append(known.odds_of_all)
+        columns.append("After the series" if known.contract.is_series else "After all reports")
+    st.html(
+        parts.part("How sure somebody can be", sentences.ODDS)
+        + privacy_markup.odds(beliefs.table(odds), columns)
+    )
+    over_rounds(known, metric, metrics)
+    proof(known)
+    rows = witnesses.witnesses(known.told, publish_step(metric))
+    st.html(
+        parts.part("What a device's owner reads", sentences.OWNER)
+        + privacy_markup.owner(sentences.owners_rows(known))
+        + parts.part("Who sees what")
+        + privacy_markup.who(rows)
+    )
+
+
+def over_rounds(known: Promise, metric: Metric, metrics: Sequence[Metric]) -> None:
+    """What all rounds come to, and what else draws on the same budget."""
+    others = [
+        other for other in metrics if other.source == metric.source and other.name != metric.name
+    ]
+    st.html(
+        parts.part(
+            "In all",
+            sentences.over_rounds(known),
+            sentences.budget(known),
+            sentences.shared_source(known, len(others)),
+        )
+    )
+    if others:
+        shown = [neighbour(other) for other in others[:_MOST_NEIGHBOURS]]
+        st.html(privacy_markup.neighbours(shown))
+    if len(others) > _MOST_NEIGHBOURS:
+        st.html(markup.notes(sentences.unlisted(len(others) - _MOST_NEIGHBOURS)))
+
+
+def neighbour(metric: Metric) -> Neighbour:
+    """What another metric costs, as far as that is known."""
+    _, source = frame.shared()
+    try:
+        contract = source.contract(metric).value
+    except BundleError:
+        contract = None
+    if contract is None or promise.refusal(metric, contract):
+        return Neighbour(metric.name, None, None)
+    return Neighbour(metric.name, contract.epsilon.text, charge_text(contract.total_charge))
+
+
+def proof(known: Promise) -> None:
+    """What was checked, and the figures in full."""
+    st.html(
+        parts.part(
+            "The proof",
+            sentences.checked(known),
+            *(
+                sentences.proved(certificate, loss, of_row=place > 0)
+                for place, (certificate, loss) in enumerate(known.proofs)
+            ),
+        )
+    )
+    with st.expander("Digest and fractions in full"):
+        st.code(known.contract.digest.hex(), language=None, wrap_lines=True)
+        for _, loss in known.proofs:
+            st.code(loss.ratio, language=None, wrap_lines=True)
+
+
+def publish_step(metric: Metric) -> int | None:
+    """How many reports lie between two snapshots at least, if the aggregator has said so."""
+    _, source = frame.shared()
+    estimates = source.estimates(metric, metric.newest).value
+    return None if estimates is None else estimates.publish_step
+
+
+def hostile(metric: Metric, contract: Contract, paused: bool) -> None:
+    """What hostile reports could have done to the newest snapshot."""
+    # Imported here: no other page that is live needs scipy's laws.
+    from hubbub_dashboard.privacy import attack, attack_sentences
+
+    settings, source = frame.shared()
+    metrics = source.metrics()
+    # The metric as the catalogue has it now: with the rounds and snapshots there are.
+    newest = next((now for now in metrics.value or () if now.digest == metric.digest), metric)
+    round_ = frame.choose_round(newest)
+    reading = source.estimates(newest, round_)
+    estimates, now = reading.value, time.time()
+    status = states.status(settings.aggregator, metrics, reading, now)
+    st.html(
+        markup.notes(attack_sentences.PURPOSE)
+        + markup.status_line(status, estimates, now, paused=paused)
+    )
+    support = contract.mechanism.support
+    if estimates is None or not estimates.n:
+        influence = attack.influence(support, 1_000)
+        st.html(markup.notes(attack_sentences.beforehand(influence)))
+        return
+    options, count = attack.steps(estimates.n), attack.usual(estimates.n)
+    # Of a few reports only one may be: there is nothing to choose.
+    if len(options) > 1:
+        count = st.select_slider(
+            "Hostile reports", options, value=count, key="hostile", bind="query-params"
+        )
+    attacked(estimates, attack.attack(estimates, support, count))
+
+
+def attacked(estimates: Estimates, found: "Attack") -> None:
+    """Say and draw what so many could have done."""
+    from hubbub_dashboard.privacy import attack_chart, attack_markup, attack_sentences
+
+    more = [attack_sentences.surviving(found, estimates.state), attack_sentences.compared(found)]
+    st.html(parts.answer(attack_sentences.verdict(found), *filter(None, more)))
+    selection, final = found.selection, estimates.state is RoundState.CLOSED
+    if selection.values:
+        theme: Theme = st.context.theme.type or "light"
+        st.vega_lite_chart(
+            attack_chart.rows(found),
+            attack_chart.specification(len(selection.values), attack_chart.domain(found), theme),
+            alt=attack_chart.alternative(found, estimates.level),
+        )
+        st.html(
+            markup.notes(
+                text.cut(len(selection.values), selection.total),
+                attack_sentences.drawn(found),
+                attack_sentences.reading(found),
+                text.interval_meaning(estimates.level, simultaneous=selection.simultaneous),
+                None if final else text.watching(estimates.level),
+            )
+            + attack_markup.table(found, estimates.level)
+        )
+    else:
+        st.html(markup.notes(attack_sentences.reading(found)))

@@ -76,7 +76,7 @@ def run(
             store = stack.enter_context(
                 closing(Store(settings.store, writer=secrets.randbits(63), publish_step=step))
             )
-            store.adopt(bundle)
+            store.adopt(bundle, now=clock())
             store.load_open_rounds()
             pool = None
             if settings.workers:

@@ -43,6 +43,14 @@ def status_record(status: estimate_pb2.GetStatusResponse) -> dict[str, Any]:
                 {"metric": metric.name, "digest": metric.digest.hex()}
                 for metric in status.bundle.metrics
             ],
+            "revisions": [
+                {
+                    "revision": known.revision,
+                    "since": instant(known.since),
+                    "or_earlier": known.or_earlier,
+                }
+                for known in status.bundle.revisions
+            ],
         },
         "certificate_expires": _instant(status, "certificate_expires"),
         "listeners": [

@@ -69,7 +69,7 @@ class Counting:
     ) -> None:
         self.bundle = bundle
         self.store = Store(location, writer=writer, publish_step=10)
-        self.store.adopt(bundle)
+        self.store.adopt(bundle, now=NOW)
         self.catalogue = Catalogue(bundle, self.store.metrics())
         announcements = Announcements()
         self.committer = Committer(

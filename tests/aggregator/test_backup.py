@@ -131,7 +131,7 @@ class TestRefusals:
     @pytest.fixture
     def store(self, bundle: Bundle, tmp_path: Path) -> Path:
         with closing(Store(str(tmp_path / "s"), writer=1, publish_step=1)) as store:
-            store.adopt(bundle)
+            store.adopt(bundle, now=0)
         return tmp_path / "s"
 
     def _refusal(self, *arguments: object) -> str:

@@ -195,7 +195,7 @@ class TestDecoder:
     @pytest.fixture
     def store(self, bundle: Bundle, tmp_path: Path) -> Iterator[Store]:
         store = Store(str(tmp_path / "s"), writer=1, publish_step=1)
-        store.adopt(bundle)
+        store.adopt(bundle, now=0)
         metric = bundle.metrics[NAME]
         payload = metric.mechanism.randomise(0, SYSTEM)
         for _ in range(3):

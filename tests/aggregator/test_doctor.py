@@ -59,7 +59,7 @@ class Place:
     def adopt(self, bundle: Bundle | None = None) -> None:
         """Leave a store behind that has seen a bundle."""
         with closing(Store(str(self.store), writer=1, publish_step=1)) as store:
-            store.adopt(bundle or self.bundle)
+            store.adopt(bundle or self.bundle, now=0)
 
     def doctor(self, *flags: object) -> Ran:
         return typed("doctor", self.path, *self.flags, *flags)

@@ -68,7 +68,7 @@ class Setting:
         self.clock = Clock()
         self.counters = Counters()
         self.store = Store(str(path / "store.sqlite3"), writer=1, publish_step=1)
-        self.store.adopt(self.bundle)
+        self.store.adopt(self.bundle, now=self.clock())
         self.observations = Observations(self.clock)
         self.committer = Committer(self.store, Announcements(), self.clock, self.observations)
         self.opening = Opening(self.committer.commit, Histogram())

@@ -171,7 +171,7 @@ def test_more_than_a_call_can_pool_is_refused(
     bundle = make_bundle(operator, make_metric("lunch", values=LUNCHES, periodic=PERIODIC))
     digest = bundle.metrics["lunch"].digest
     store = Store(str(tmp_path / "store.sqlite3"), writer=1, publish_step=1)
-    store.adopt(bundle)
+    store.adopt(bundle, now=0)
 
     def fold(new: NDArray[np.bool_]) -> NDArray[np.int64]:
         return np.full(len(LUNCHES), new.sum())

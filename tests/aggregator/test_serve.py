@@ -70,7 +70,7 @@ def refusal(
 def put_in_force(bundle: Bundle, store: Path) -> None:
     """Leave a store behind that has seen this bundle."""
     with closing(Store(str(store), writer=1, publish_step=1)) as opened:
-        opened.adopt(bundle)
+        opened.adopt(bundle, now=0)
 
 
 def test_a_signal_that_another_thread_gets_ends_it_too(

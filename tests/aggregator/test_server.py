@@ -72,7 +72,7 @@ def running(operator: Operator, bundle: Bundle, clock: Clock, tmp_path: Path) ->
         grpc.insecure_channel(listeners.public_address) as public,
         grpc.insecure_channel(listeners.private_address) as private,
     ):
-        store.adopt(bundle)
+        store.adopt(bundle, now=clock())
         keys = load_opening_keys(operator.folder)
         aggregator = Aggregator(bundle, keys, store, listeners, clock=clock, publish_step=100)
         aggregator.start()
@@ -149,7 +149,7 @@ def test_the_ticker_outlives_contracts_it_does_not_know(
 ) -> None:
     """Another process, started later on the same store, put a larger bundle in force."""
     larger = make_bundle(operator, *_METRICS, make_metric("a.newer", ends=ENDS), revision=2)
-    running.store.adopt(larger)
+    running.store.adopt(larger, now=clock())
     fold = np.zeros(4, np.int64)
     for name in ("a.newer", "short"):
         digest = larger.metrics[name].digest

@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from hubbub.bundle import Bundle
 from hubbub.randomness import SYSTEM
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc, report_pb2_grpc
+from hubbub_aggregator.status_record import moment
 from tests.bundles import Operator, make_bundle, make_metric, make_request
 from tests.processes import ServeFailed, ServeProcess
 from tests.typed import typed
@@ -121,6 +122,11 @@ def test_status_says_what_happened(serve: ServeProcess, bundle: Bundle) -> None:
     assert seen["store"]["last_commit"] is not None
     assert 0 < seen["store"]["size_bytes"] < seen["store"]["free_bytes"]
     assert seen["bundle"]["revision"] == 7
+    (in_force,) = seen["bundle"]["revisions"]
+    assert (in_force["revision"], in_force["or_earlier"]) == (7, False)
+    # Before its uptime is counted from, but for what both are rounded by.
+    started = moment(seen["as_of"]) - seen["uptime_seconds"]
+    assert moment(in_force["since"]) <= started + 0.002
     assert {row["metric"]: row["digest"] for row in seen["bundle"]["metrics"]} == {
         name: metric.digest.hex() for name, metric in bundle.metrics.items()
     }

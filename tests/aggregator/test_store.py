@@ -25,6 +25,7 @@ from hubbub_aggregator.store import (
     schema,
 )
 from hubbub_aggregator.store.id_set import IdSet
+from hubbub_aggregator.store.overview import MAX_REVISIONS_LISTED, Revision
 from hubbub_aggregator.store.statements import CountingStatements
 from tests.aggregator.stores import (
     NOW,
@@ -44,7 +45,7 @@ from tests.bundles import Operator, make_bundle, make_metric
 @pytest.fixture
 def store(location: str, operator: Operator) -> Iterator[Store]:
     store = open_store(location)
-    store.adopt(make_bundle(operator, make_metric()))
+    store.adopt(make_bundle(operator, make_metric()), now=NOW)
     yield store
     store.close()
 
@@ -72,7 +73,7 @@ class TestCounting:
     def test_an_id_means_one_round_only(self, location: str, operator: Operator) -> None:
         metric = make_metric("daily", periodic=(60, 3, 0))
         with_rounds = open_store(location)
-        with_rounds.adopt(make_bundle(operator, metric))
+        with_rounds.adopt(make_bundle(operator, metric), now=NOW)
         digest = with_rounds.metrics()[0].digest
         ids = fresh(STEP)
         for number in (0, 1):
@@ -314,7 +315,7 @@ class TestRetention:
 
     def test_rounds_are_kept_apart(self, location: str, operator: Operator) -> None:
         store = open_store(location)
-        store.adopt(make_bundle(operator, make_metric("daily", periodic=(60, 3, 0))))
+        store.adopt(make_bundle(operator, make_metric("daily", periodic=(60, 3, 0))), now=NOW)
         digest = store.metrics()[0].digest
         for number, name in ((0, "a"), (1, "b"), (0, "c")):
             reports = replace(kept(digest, sent(name, STEP)), round=number)
@@ -359,32 +360,52 @@ def test_an_open_domain_counts_its_reports_in_no_cells(store: Store, digest: byt
 
 class TestAdopting:
     def test_keeps_metrics_of_older_bundles(self, store: Store, operator: Operator) -> None:
-        store.adopt(make_bundle(operator, make_metric("other"), revision=2))
+        store.adopt(make_bundle(operator, make_metric("other"), revision=2), now=NOW)
         assert [metric.name for metric in store.metrics()] == ["health.self_rated", "other"]
 
     def test_the_same_bundle_again(self, store: Store, operator: Operator) -> None:
-        store.adopt(make_bundle(operator, make_metric()))
+        store.adopt(make_bundle(operator, make_metric()), now=NOW)
 
     def test_foreign_operator(self, store: Store, operator: Operator, tmp_path: Path) -> None:
         stranger = Operator.create(tmp_path / "stranger")
         with pytest.raises(ForeignOperator, match=operator.key):
-            store.adopt(make_bundle(stranger, make_metric(), revision=9))
+            store.adopt(make_bundle(stranger, make_metric(), revision=9), now=NOW)
 
     def test_lower_revision(self, store: Store, operator: Operator) -> None:
-        store.adopt(make_bundle(operator, make_metric(), revision=5))
+        store.adopt(make_bundle(operator, make_metric(), revision=5), now=NOW)
         with pytest.raises(LowerRevision, match="revision 4, but 5"):
-            store.adopt(make_bundle(operator, make_metric(), revision=4))
+            store.adopt(make_bundle(operator, make_metric(), revision=4), now=NOW)
 
     def test_other_bytes_of_the_same_revision(self, store: Store, operator: Operator) -> None:
         with pytest.raises(LowerRevision, match="another bundle of revision 1"):
-            store.adopt(make_bundle(operator, make_metric(), make_metric("other")))
+            store.adopt(make_bundle(operator, make_metric(), make_metric("other")), now=NOW)
 
     def test_changed_contract_changes_nothing(self, store: Store, operator: Operator) -> None:
         changed = make_metric(question="How do you rate your neighbour's health?")
         with pytest.raises(ChangedContract, match="needs a new name"):
-            store.adopt(make_bundle(operator, make_metric("a.new_one"), changed, revision=2))
+            store.adopt(
+                make_bundle(operator, make_metric("a.new_one"), changed, revision=2), now=NOW
+            )
         assert [metric.name for metric in store.metrics()] == ["health.self_rated"]
-        store.adopt(make_bundle(operator, make_metric()))
+        assert [revision.number for revision in store.overview().revisions] == [1]
+        store.adopt(make_bundle(operator, make_metric()), now=NOW)
+
+    def test_says_since_when_each_revision_is_in_force(
+        self, store: Store, operator: Operator
+    ) -> None:
+        for number, moment in ((1, NOW + 1), (4, NOW + 2), (4, NOW + 3)):
+            store.adopt(make_bundle(operator, make_metric(), revision=number), now=moment)
+        assert store.overview().revisions == [
+            Revision(1, NOW, or_earlier=False),
+            Revision(4, NOW + 2, or_earlier=False),
+        ]
+
+    def test_lists_the_newest_revisions(self, store: Store, operator: Operator) -> None:
+        newest = MAX_REVISIONS_LISTED + 3
+        for number in range(2, newest + 1):
+            store.adopt(make_bundle(operator, make_metric(), revision=number), now=NOW)
+        listed = [revision.number for revision in store.overview().revisions]
+        assert listed == list(range(4, newest + 1))
 
 
 class TestDamage:
@@ -402,7 +423,7 @@ class TestDamage:
 
 def test_rounds_are_listed_only_as_far_as_asked(location: str, operator: Operator) -> None:
     store = open_store(location)
-    store.adopt(make_bundle(operator, make_metric("daily", periodic=(60, 9, 0))))
+    store.adopt(make_bundle(operator, make_metric("daily", periodic=(60, 9, 0))), now=NOW)
     digest = store.metrics()[0].digest
     for number in range(5):
         store.commit([batch(digest, fresh(STEP), number)], now=NOW)

@@ -36,7 +36,7 @@ from tests.processes import ServeFailed, ServeProcess
 @pytest.fixture
 def store(database: str, operator: Operator) -> Iterator[Store]:
     store = open_store(database)
-    store.adopt(make_bundle(operator, make_metric()))
+    store.adopt(make_bundle(operator, make_metric()), now=NOW)
     yield store
     store.close()
 
@@ -277,8 +277,8 @@ class TestReplicas:
         )
         with ThreadPoolExecutor(1) as threads:
             with store._transaction(store._engine) as connection:
-                contracts.adopt(connection, higher)
-                adopting = threads.submit(other.adopt, lower)
+                contracts.adopt(connection, higher, NOW)
+                adopting = threads.submit(other.adopt, lower, now=NOW)
                 _wait_for_a_lock(other)
             with pytest.raises(LowerRevision, match="revision 4, but 5"):
                 adopting.result()

@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(path: Path, operator: Operator) -> Iterator[Store]:
     store = open_store(path)
-    store.adopt(make_bundle(operator, make_metric()))
+    store.adopt(make_bundle(operator, make_metric()), now=NOW)
     yield store
     store.close()
 

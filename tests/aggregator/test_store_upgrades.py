@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from hubbub_aggregator.store import (
     upgrades,
 )
 from hubbub_aggregator.store.location import parse
+from hubbub_aggregator.store.overview import Revision
 from tests.aggregator.stores import (
     NOW,
     STEP,
@@ -109,11 +111,11 @@ def make_old(location: str, version: int, bundle: Bundle, ids: Sequence[bytes]) 
     with connected(location) as connection:
         if "://" in location:
             upgrades.migrate(connection, 0, version)
-        elif version == 3:
+        elif version > 2:
             upgrades.migrate(connection, 2, version)
         (metric,) = bundle.metrics.values()
         cells = np.array([0, STEP, 0, 0], "<i8").tobytes()
-        plain = (0,) if version == 3 else ()
+        plain = (0,) if version > 2 else ()
         for table, row in {
             "bundle": (bundle.operator, bundle.revision, bundle.signed),
             "contract": (metric.digest, metric.name, metric.contract),
@@ -128,7 +130,7 @@ def make_old(location: str, version: int, bundle: Bundle, ids: Sequence[bytes]) 
             put(connection, "counted_ids", [(1, 1, 0, b"".join(ids))])
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT setval('round_id_seq', 1)"))
-            if version == 3:
+            if version > 2:
                 connection.execute(text("SELECT setval('counted_ids_id_seq', 1)"))
 
 
@@ -179,7 +181,7 @@ def bundle(operator: Operator) -> Bundle:
 
 
 class TestAnOlderSchema:
-    @pytest.mark.parametrize("version", [1, 2, 3])
+    @pytest.mark.parametrize("version", [1, 2, 3, 4])
     def test_is_brought_up(self, location: str, bundle: Bundle, version: int) -> None:
         ids = fresh(STEP)
         make_old(location, version, bundle, ids)
@@ -193,9 +195,25 @@ class TestAnOlderSchema:
         store.close()
         store = open_store(location)
         assert n_published(store, metric.digest) == 2 * STEP
-        assert run(store, "SELECT schema_version FROM hubbub_store") == [(4,)]
-        assert run(store, "SELECT version_num FROM alembic_version") == [("0004",)]
+        assert run(store, "SELECT schema_version FROM hubbub_store") == [(5,)]
+        assert run(store, "SELECT version_num FROM alembic_version") == [("0005",)]
         assert run(store, "SELECT n, plain FROM tally ORDER BY n") == [(STEP, 0), (STEP, 0)]
+        store.close()
+
+    def test_knows_its_present_revision_alone(
+        self, location: str, bundle: Bundle, operator: Operator
+    ) -> None:
+        before = time.time()
+        make_old(location, 4, bundle, fresh(1))
+        store = open_store(location)
+        (present,) = store.overview().revisions
+        assert (present.number, present.or_earlier) == (bundle.revision, True)
+        assert before <= present.since <= time.time()
+        # To serve the same bundle again tells nothing new.
+        store.adopt(bundle, now=NOW)
+        assert store.overview().revisions == [present]
+        store.adopt(make_bundle(operator, make_metric(), revision=9), now=NOW)
+        assert store.overview().revisions == [present, Revision(9, NOW, or_earlier=False)]
         store.close()
 
     def test_packs_many_ids_into_a_row(self, location: str, bundle: Bundle) -> None:
@@ -245,7 +263,7 @@ class TestAnOlderSchema:
             open_store(location)
         assert contents(location) == before
 
-    @pytest.mark.parametrize("version", [0, 1, 2, 3])
+    @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
     def test_comes_to_what_a_new_store_has(
         self, location: str, bundle: Bundle, version: int
     ) -> None:
@@ -280,7 +298,7 @@ class TestMarks:
         "damage",
         [
             "DELETE FROM hubbub_store",
-            "INSERT INTO hubbub_store VALUES (4)",
+            "INSERT INTO hubbub_store VALUES (5)",
             "UPDATE hubbub_store SET schema_version = 2",
             "UPDATE alembic_version SET version_num = '0002'",
             "DELETE FROM alembic_version",
@@ -332,7 +350,7 @@ class TestManyAtOnce:
     def test_one_creates(self, location: str) -> None:
         open_in_processes(location, 4)
         store = open_store(location)
-        assert run(store, "SELECT schema_version FROM hubbub_store") == [(4,)]
+        assert run(store, "SELECT schema_version FROM hubbub_store") == [(5,)]
         store.close()
 
     def test_one_migrates(self, location: str, bundle: Bundle) -> None:

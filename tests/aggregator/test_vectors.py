@@ -99,7 +99,7 @@ def test_good_bundles_are_adopted_and_read_back(tmp_path: Path) -> None:
     for number, vector in enumerate(vectors("bundles", "good")):
         bundle = Bundle.verify(vector.signed, operator_key=OPERATOR_KEY)
         store = Store(str(tmp_path / f"{number}.sqlite3"), writer=1, publish_step=100)
-        store.adopt(bundle)
+        store.adopt(bundle, now=0)
         kept = {metric.digest for metric in store.metrics()}
         assert kept == {metric.digest for metric in bundle.metrics.values()}
         store.close()

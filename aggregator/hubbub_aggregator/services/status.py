@@ -139,6 +139,10 @@ class StatusBoard:
             return
         answer.rounds_open = overview.rounds_open
         answer.rounds_closed = overview.rounds_closed
+        for revision in overview.revisions:
+            answer.bundle.revisions.add(
+                revision=revision.number, since=revision.since, or_earlier=revision.or_earlier
+            )
         for snapshot in overview.snapshots:
             # A process that shares the store, and started later, may know more metrics.
             metric = self._catalogue.by_digest.get(snapshot.digest)

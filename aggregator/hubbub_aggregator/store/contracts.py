@@ -11,7 +11,7 @@ from hubbub_aggregator.store.serial import one_at_a_time
 from hubbub_aggregator.store.statements import insert, upsert
 
 
-def adopt(connection: Connection, bundle: Bundle) -> None:
+def adopt(connection: Connection, bundle: Bundle, now: float) -> None:
     """Put a verified bundle in force.
 
     Raises ForeignOperator, LowerRevision or ChangedContract; the transaction is then void.
@@ -30,6 +30,10 @@ def adopt(connection: Connection, bundle: Bundle) -> None:
     connection.execute(
         upsert(connection.dialect, schema.bundle),
         {"operator": bundle.operator, "revision": bundle.revision, "signed": bundle.signed},
+    )
+    connection.execute(
+        insert(connection.dialect, schema.in_force).on_conflict_do_nothing(),
+        {"revision": bundle.revision, "since": now, "or_earlier": False},
     )
 
 

@@ -1,10 +1,14 @@
-"""What is in a store, for its operator: how many rounds, and the newest snapshots' sizes."""
+"""What is in a store, for its operator: rounds, sizes of snapshots, revisions of the bundle."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import Connection, case, func, select
 
 from hubbub_aggregator.store import schema
+
+# Of rounds, too, no more are listed.
+MAX_REVISIONS_LISTED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,17 @@ class SnapshotSize:
 
 
 @dataclass(frozen=True, slots=True)
+class Revision:
+    """A revision of the bundle that is in force, or was."""
+
+    number: int
+    since: float
+    """When the first aggregator started with it, seconds since 1970-01-01 UTC."""
+    or_earlier: bool
+    """Whether it may have been in force before: the store did not keep times yet."""
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """All of it as it was at one instant."""
 
@@ -27,6 +42,8 @@ class Overview:
     """Of the rounds that were sent a report, or closed."""
     snapshots: list[SnapshotSize]
     """Of the newest round of each metric that has one."""
+    revisions: list[Revision]
+    """Oldest first; of many, the newest."""
 
 
 _round, _snapshot = schema.round_, schema.snapshot
@@ -47,6 +64,11 @@ _ROUNDS = select(
 ).select_from(_round)
 
 
+_REVISIONS = (
+    select(schema.in_force).order_by(schema.in_force.c.revision.desc()).limit(MAX_REVISIONS_LISTED)
+)
+
+
 def read_overview(connection: Connection) -> Overview:
     """Within the caller's transaction."""
     rounds = connection.execute(_ROUNDS).one()
@@ -54,4 +76,7 @@ def read_overview(connection: Connection) -> Overview:
         SnapshotSize(row.digest, row.number, row.n, row.as_of)
         for row in connection.execute(_SNAPSHOTS)
     ]
-    return Overview(rounds.open, rounds.all - rounds.open, snapshots)
+    revisions = [
+        Revision(row.revision, row.since, row.or_earlier) for row in connection.execute(_REVISIONS)
+    ]
+    return Overview(rounds.open, rounds.all - rounds.open, snapshots, revisions[::-1])

@@ -4,6 +4,7 @@ from typing import Final
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Float,
     ForeignKey,
@@ -20,7 +21,7 @@ from sqlalchemy import (
 
 # Counts up with every change of a table; a store says which one it has. Each change needs a
 # migration in migrations/versions/, and a test compares what both come to.
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 
 metadata: Final = MetaData()
 
@@ -48,6 +49,18 @@ bundle: Final = Table(
     Column("operator", String, primary_key=True),
     Column("revision", BigInteger, nullable=False),
     Column("signed", LargeBinary, nullable=False),
+)
+
+# Every revision that has been in force.
+in_force: Final = Table(
+    "in_force",
+    metadata,
+    Column("revision", BigInteger, primary_key=True, autoincrement=False),
+    # When the first aggregator started with it, seconds since 1970-01-01 UTC.
+    Column("since", Float, nullable=False),
+    # Whether it may have been in force before: an earlier version kept no time, and `since` is
+    # when its store was brought up to date.
+    Column("or_earlier", Boolean, nullable=False),
 )
 
 # Every metric any bundle has listed; a name is bound to one digest for ever.

@@ -83,13 +83,13 @@ class Store:
                 yield cursor
                 self._opened.require()
 
-    def adopt(self, bundle: Bundle) -> None:
-        """Put a verified bundle in force, and remember its metrics for ever.
+    def adopt(self, bundle: Bundle, *, now: float) -> None:
+        """Put a verified bundle in force, and remember its metrics for ever, and since when.
 
         Raises ForeignOperator, LowerRevision or ChangedContract, having changed nothing.
         """
         with self._transaction(self._engine.execution_options(**{WRITES: True})) as connection:
-            contracts.adopt(connection, bundle)
+            contracts.adopt(connection, bundle, now)
 
     def metrics(self) -> list[Metric]:
         """Every metric that any bundle has listed, by name."""

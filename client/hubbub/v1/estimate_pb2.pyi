@@ -1400,22 +1400,57 @@ class BundleStatus(_message.Message):
 
     REVISION_FIELD_NUMBER: _builtins.int
     METRICS_FIELD_NUMBER: _builtins.int
+    REVISIONS_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     @_builtins.property
     def metrics(self) -> _containers.RepeatedCompositeFieldContainer[Global___MetricDigest]: ...
+    @_builtins.property
+    def revisions(self) -> _containers.RepeatedCompositeFieldContainer[Global___RevisionInForce]:
+        """Revisions that have been in force, oldest first; of many, the newest 100. Empty while the
+        store cannot be read.
+        """
+
     def __init__(
         self,
         *,
         revision: _builtins.int = ...,
         metrics: _abc.Iterable[Global___MetricDigest] | None = ...,
+        revisions: _abc.Iterable[Global___RevisionInForce] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["metrics", b"metrics", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["metrics", b"metrics", "revision", b"revision", "revisions", b"revisions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___BundleStatus: _TypeAlias = BundleStatus  # noqa: Y015
+
+@_typing.final
+class RevisionInForce(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    OR_EARLIER_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    since: _builtins.float
+    """When the first aggregator started with it, seconds since 1970-01-01 UTC."""
+    or_earlier: _builtins.bool
+    """It may have been in force before, and others before it: the store did not keep times yet."""
+    def __init__(
+        self,
+        *,
+        revision: _builtins.int = ...,
+        since: _builtins.float = ...,
+        or_earlier: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["or_earlier", b"or_earlier", "revision", b"revision", "since", b"since"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RevisionInForce: _TypeAlias = RevisionInForce  # noqa: Y015
 
 @_typing.final
 class MetricDigest(_message.Message):

@@ -67,7 +67,7 @@ class Stack:
         self.bundle = bundle
         self.store = FaultyStore(location, writer=writer, publish_step=step)
         try:
-            self.store.adopt(bundle)
+            self.store.adopt(bundle, now=clock())
             self.store.load_open_rounds()
             self._catalogue = Catalogue(bundle, self.store.metrics())
         except BaseException:

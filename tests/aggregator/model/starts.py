@@ -74,5 +74,5 @@ class Starts(Collection):
         bundle = make_bundle(operator, *contracts, revision=revision)
         store = Store(self._location, writer=2**62, publish_step=STEP)
         with pytest.raises(error):
-            store.adopt(bundle)
+            store.adopt(bundle, now=0)
         store.close()

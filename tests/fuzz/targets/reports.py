@@ -61,7 +61,7 @@ def aggregator() -> Aggregator:
     asked = list(verified.metrics.values())
     # Kept open until the process ends.
     store = Store(str(scratch.folder() / "store"), writer=1, publish_step=100)
-    store.adopt(verified)
+    store.adopt(verified, now=NOW)
     clock = float(NOW).__float__
     observations = Observations(clock)
     committer = Committer(store, Announcements(), clock, observations)

@@ -10,12 +10,13 @@ import streamlit as st
 
 from hubbub_dashboard import frame, markup
 from hubbub_dashboard.access import Standing
-from hubbub_dashboard.views import compare, health, plan, privacy, shares, sign_in
+from hubbub_dashboard.views import compare, health, over_time, plan, privacy, shares, sign_in
 
 _HERE: Final = Path(__file__).parent
 
 _PAGES: Final = (
     st.Page(shares.page, title="Shares", url_path="shares", default=True),
+    st.Page(over_time.page, title="Over time", url_path="over-time"),
     st.Page(compare.page, title="Compare", url_path="compare"),
     st.Page(plan.page, title="Plan", url_path="plan"),
     st.Page(privacy.page, title="Privacy", url_path="privacy"),

@@ -20,10 +20,11 @@ from hubbub_dashboard.derived import derived
 def csv_file(estimates: Estimates) -> bytes:
     """All values of a snapshot, as UTF-8 with the mark by which spreadsheets know it."""
     report = as_report(estimates.message)
-    return _csv(columns(report), rows(report))
+    return csv_of(columns(report), rows(report))
 
 
-def _csv(header: Iterable[str], lines: Iterable[Mapping[str, Any]]) -> bytes:
+def csv_of(header: Iterable[str], lines: Iterable[Mapping[str, Any]]) -> bytes:
+    """Rows as UTF-8 with the mark by which spreadsheets know it."""
     file = io.StringIO(newline="")
     write_csv(file, header, lines)
     return file.getvalue().encode("utf-8-sig")
@@ -44,7 +45,7 @@ def name(estimates: Estimates, suffix: str) -> str:
 def comparison_csv(comparison: Comparison) -> bytes:
     """All differences, as `csv_file`."""
     report = as_comparison_report(comparison.message)
-    return _csv(COMPARISON_COLUMNS, comparison_rows(report))
+    return csv_of(COMPARISON_COLUMNS, comparison_rows(report))
 
 
 @derived

@@ -63,6 +63,14 @@ def part(heading: str, *sentences: str) -> str:
     return f'<section class="hubbub part"><h2>{escape(heading)}</h2>{said}</section>'
 
 
+def panel(label: str, figures: str) -> str:
+    """A panel's heading: the value that it shows, and its newest figures."""
+    return (
+        f'<h3 class="hubbub panel"><bdi>{escape(label)}</bdi> '
+        f"<span>{kept_together(code(figures))}</span></h3>"
+    )
+
+
 def sentence(said: str) -> str:
     """One sentence by itself, that changes with what the viewer does."""
     return f'<p class="hubbub sentence" aria-live="polite">{kept_together(code(said))}</p>'

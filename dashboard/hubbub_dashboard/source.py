@@ -29,9 +29,13 @@ from hubbub_dashboard.answers import (
 )
 from hubbub_dashboard.history import Sample, extended, sample
 from hubbub_dashboard.memory import Memory, Reading
+from hubbub_dashboard.over_time.figures import Changes, Shares, changes_of, shares_of
 
 # Long enough for 65,536 values on a busy machine, short enough for a person who waits.
 _TIMEOUT: Final = 3.0
+
+# Of a whole series of rounds, where a call about very many values may take its time.
+_LONG_TIMEOUT: Final = 20.0
 
 # What is kept, so that browsing ten years of days keeps memory flat: values of all snapshots, each
 # some 400 bytes, and of all comparisons. An answer without values weighs as much as some with.
@@ -39,6 +43,11 @@ _MAX_VALUES: Final = 250_000
 _EMPTY: Final = 1_000
 # Of what has no values.
 _MAX_KEPT: Final = 64
+
+# Of a series of rounds: values of all of them that are kept as arrays, some 32 bytes each. What is
+# kept besides weighs as much as some values.
+_MAX_FIGURES: Final = 1_000_000
+_ARRAYS: Final = 50
 
 Pairs = tuple[tuple[str, str], ...]
 """Labels of values, on the left and on the right."""
@@ -77,6 +86,12 @@ class Source:
         self._comparisons: Memory[bytes, Comparison] = memory(
             _MAX_VALUES, lambda found: _EMPTY + len(found.differences)
         )
+        self._shares: Memory[object, Shares] = memory(
+            _MAX_FIGURES, lambda found: _ARRAYS + found.size
+        )
+        self._changes: Memory[object, Changes] = memory(
+            _MAX_FIGURES, lambda found: _ARRAYS + found.size
+        )
         self._statuses: Memory[None, AggregatorStatus] = memory(1)
         self._history: tuple[Sample, ...] = ()
 
@@ -114,21 +129,39 @@ class Source:
 
         `level`: the probability that the simultaneous intervals cover, in (0, 1); 0: 0.95.
         """
-        rounds = [
-            estimate_pb2.RoundOfMetric(metric=side.metric.name, round=side.round.number)
-            for side in (left, right)
-        ]
-        request = estimate_pb2.CompareRequest(
-            left=rounds[0],
-            right=rounds[1],
-            pairs=[estimate_pb2.ValuePair(left=one, right=other) for one, other in pairs],
-            target=TARGETS[target.value],
-            level=level,
-        )
+        request = _compare_request(left, right, pairs, target, level)
         return self._comparisons.read(
             request.SerializeToString(deterministic=True),
             lambda: comparison_of(self._stub.Compare(request, timeout=_TIMEOUT)),
             lambda found: _is_of(found.left, left.round) and _is_of(found.right, right.round),
+        )
+
+    def shares(self, metric: Metric, round_: Round, target: Target) -> Reading[Shares]:
+        """Return the newest snapshot of a round as `estimates` does, for one round of many."""
+        return self._shares.read(
+            (metric.digest, round_.number, target),
+            lambda: shares_of(
+                self._ask_estimates(metric.name, round_.number, target, _LONG_TIMEOUT)
+            ),
+            lambda shares: _is_of(shares, round_),
+        )
+
+    def changes(
+        self, metric: Metric, before: Round, after: Round, target: Target, level: float
+    ) -> Reading[Changes]:
+        """Return what changed between two rounds as `comparison` does, for one step of many."""
+
+        def ask() -> Changes:
+            later, earlier = RoundOf(metric, after), RoundOf(metric, before)
+            request = _compare_request(later, earlier, (), target, level)
+            return changes_of(self._stub.Compare(request, timeout=_LONG_TIMEOUT))
+
+        return self._changes.read(
+            (metric.digest, before.number, after.number, target, level),
+            ask,
+            lambda found: (
+                (found.before, found.after) == ((before.state, before.n), (after.state, after.n))
+            ),
         )
 
     def status(self) -> Reading[AggregatorStatus]:
@@ -164,10 +197,15 @@ class Source:
         return parse_metric(self._stub.GetContract(request, timeout=_TIMEOUT).contract)
 
     def _get_estimates(self, metric: str, number: int, target: Target) -> Estimates:
+        return estimates_of(self._ask_estimates(metric, number, target, _TIMEOUT))
+
+    def _ask_estimates(
+        self, metric: str, number: int, target: Target, timeout: float
+    ) -> estimate_pb2.Estimates:
         request = estimate_pb2.GetEstimatesRequest(
             metric=metric, round=number, target=TARGETS[target.value]
         )
-        return estimates_of(self._stub.GetEstimates(request, timeout=_TIMEOUT).estimates)
+        return self._stub.GetEstimates(request, timeout=timeout).estimates
 
     def _get_status(self) -> AggregatorStatus:
         answer = self._admin.GetStatus(estimate_pb2.GetStatusRequest(), timeout=_TIMEOUT)
@@ -177,6 +215,22 @@ class Source:
         return AggregatorStatus(record, self._history)
 
 
-def _is_of(snapshot: Estimates | Side, round_: Round) -> bool:
+def _compare_request(
+    left: RoundOf, right: RoundOf, pairs: Pairs, target: Target, level: float
+) -> estimate_pb2.CompareRequest:
+    rounds = [
+        estimate_pb2.RoundOfMetric(metric=side.metric.name, round=side.round.number)
+        for side in (left, right)
+    ]
+    return estimate_pb2.CompareRequest(
+        left=rounds[0],
+        right=rounds[1],
+        pairs=[estimate_pb2.ValuePair(left=one, right=other) for one, other in pairs],
+        target=TARGETS[target.value],
+        level=level,
+    )
+
+
+def _is_of(snapshot: Estimates | Side | Shares, round_: Round) -> bool:
     """Whether it is what the catalogue announces; snapshots of a round differ in n."""
     return (snapshot.state, snapshot.n) == (round_.state, round_.n)

@@ -34,11 +34,11 @@ def answer(
             assert list(statuses) == [report_pb2.REPORT_STATUS_COUNTED] * len(reports)
 
 
-def close_round(serve: ServeProcess, name: str) -> None:
-    """Close a metric's newest round, as `hubbub close` does."""
+def close_round(serve: ServeProcess, name: str, number: int | None = None) -> None:
+    """Close a metric's newest round, or the one named, as `hubbub close` does."""
     with serve.private_channel() as channel:
         stub = estimate_pb2_grpc.AdminServiceStub(channel)
-        stub.CloseRound(estimate_pb2.CloseRoundRequest(metric=name), timeout=PATIENCE)
+        stub.CloseRound(estimate_pb2.CloseRoundRequest(metric=name, round=number), timeout=PATIENCE)
 
 
 def read_estimates(

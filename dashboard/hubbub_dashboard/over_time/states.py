@@ -1,0 +1,49 @@
+"""What state the page is in, in a word and a sentence. Pure."""
+
+from typing import Any
+
+from hubbub_dashboard import states
+from hubbub_dashboard.answers import Metric
+from hubbub_dashboard.memory import Reading
+from hubbub_dashboard.over_time.series import Kind, Series
+from hubbub_dashboard.states import Status, Tone
+
+
+def status(
+    address: str,
+    metrics: Reading[tuple[Metric, ...]],
+    failed: Reading[Any] | None,
+    series: Series | None,
+    now: float,
+) -> Status | None:
+    """Return the state of a page that shows `series`; None if it needs none.
+
+    `failed`: what could not be read, if something could not.
+    """
+    if metrics.value is None:
+        return states.not_connected(address)
+    if not metrics.value:
+        return states.no_metrics(address)
+    if metrics.failure:
+        return states.away(address, metrics, None, now)
+    if failed is not None:
+        return states.away(address, failed, None, now)
+    return None if series is None else _of(series)
+
+
+def _of(series: Series) -> Status:
+    kinds = {point.kind for point in series.points}
+    newest = series.points[-1]
+    if Kind.OPEN in kinds:
+        return Status(
+            Tone.LIVE,
+            "Open",
+            "The newest figures are preliminary; those of closed rounds are final.",
+        )
+    if Kind.WAITING in kinds:
+        return Status(
+            Tone.WAITING,
+            f"Waiting for round {newest.number}",
+            "An open round appears with its first snapshot; figures of closed rounds are final.",
+        )
+    return Status(Tone.FINAL, "Closed", "These rounds take no more reports: all figures are final.")

@@ -86,8 +86,10 @@ def limit(series: Series) -> str | None:
     if not unseen.any():
         return None
     most = float(max(step.changes.high[unseen].max(), -step.changes.low[unseen].min()))
-    what = "Whatever else changed" if not unseen.all() else "If anything did change, it"
-    return f"{what} changed by less than {text.points(most, _places(step))} ({at_once(series)})."
+    what = (
+        "If anything did change, it was by less" if unseen.all() else "Any other change was smaller"
+    )
+    return f"{what} than {text.points(most, _places(step))} ({at_once(series)})."
 
 
 def at_once(series: Series) -> str:

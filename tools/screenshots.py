@@ -7,6 +7,7 @@ chromium, and real people: a real aggregator counts examples/rand_hie.csv.
 import argparse
 import csv
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -31,6 +32,11 @@ _NOBODY: Final = "127.0.0.1:9"
 # For the chart to be drawn and the window to grow, milliseconds.
 _SETTLING: Final = 1_500
 
+_MONTH: Final = 30 * 86_400
+_MONTHS: Final = 10
+_SILENT: Final = 3
+_WORSE_FROM: Final = 8
+
 _METRICS: Final = (
     make_metric("health.self_rated"),
     make_metric(
@@ -48,6 +54,12 @@ _METRICS: Final = (
         question="Which of a thousand names is yours?",
         values=[f"name {number}" for number in range(1, 1_025)],
         epsilon="4",
+    ),
+    make_metric(
+        "health.monthly",
+        question="How do you rate your health this month?",
+        starts=int(time.time()) - 9 * _MONTH - _MONTH // 2,
+        periodic=(_MONTH, 24, 24 * _MONTH),
     ),
     make_metric("drink.favourite", question="What do you like to drink?", open=True),
     make_metric(
@@ -94,6 +106,7 @@ _LIVE: Final = (
     Shot("large", "?metric=names", _CHART),
     Shot("parts", "?metric=health.self_rated&whole=true&among=population", _CHART),
     Shot("any-text", "?metric=drink.favourite", ".open-domain"),
+    Shot("over-time", "over-time?metric=health.monthly", _CHART),
     Shot("plan", "plan?values=8", _CHART),
     Shot("health", "health", ".stVegaLiteChart"),
     Shot("privacy", "privacy?metric=health.self_rated&hostile=30", _CHART),
@@ -103,7 +116,13 @@ _AWAY: Final = Shot("away", "?metric=health.self_rated", ".badge.away")
 _NOT_CONNECTED: Final = Shot("not-connected", "", ".badge.away")
 
 # What the documentation shows.
-_SHOWN: Final = {"open-light-1280", "closed-dark-1280", "away-light-390", "plan-light-1280"}
+_SHOWN: Final = {
+    "open-light-1280",
+    "closed-dark-1280",
+    "away-light-390",
+    "plan-light-1280",
+    "over-time-light-1280",
+}
 
 
 def main() -> None:
@@ -157,6 +176,21 @@ def _report(serve: ServeProcess, bundle: Bundle) -> None:
     names = [name for name in range(8) for _ in range(_FEW >> (name + 1))]
     answer(serve, bundle, "names", names)
     answer(serve, bundle, "drink.favourite", [text_index("tea")] * _FEW)
+    everybody = [ratings.index(person["health"]) for person in people]
+    _report_months(serve, bundle, everybody)
+
+
+def _report_months(serve: ServeProcess, bundle: Bundle, healths: list[int]) -> None:
+    """Others every month; none in one of them, and the newest still answer."""
+    for month in range(_MONTHS):
+        asked = healths[month::_MONTHS]
+        if month >= _WORSE_FROM:
+            # Every other one who would have said "excellent" says "good".
+            asked = [health or place % 2 for place, health in enumerate(asked)]
+        if month != _SILENT:
+            answer(serve, bundle, "health.monthly", asked, number=month)
+        if month < _MONTHS - 1:
+            close_round(serve, "health.monthly", month)
 
 
 def _visits(number: int) -> int:

@@ -97,7 +97,9 @@ def expect_nothing_of_the_page(page: Page, overheard: Overheard) -> None:
     assert b"What the crowd says" in overheard.text
 
 
-@pytest.mark.parametrize("path", ["/", f"/?metric={METRIC}", "/compare", "/plan", "/health"])
+@pytest.mark.parametrize(
+    "path", ["/", f"/?metric={METRIC}", "/over-time", "/compare", "/plan", "/health"]
+)
 def test_who_is_not_signed_in_sees_nothing(visit: BrowserContext, path: str) -> None:
     page = visit.new_page()
     overheard = Overheard(page)

@@ -233,8 +233,8 @@ class TestOpenRounds:
 
     def test_no_change_to_one_is_marked_however_large(self) -> None:
         assert marked(self.series) == ()
-        assert line_chart.rows(self.series, 0)["mark"] == ["", "", ""]
-        assert line_chart.rows(self.series, 0)["open"] == [False, False, True]
+        assert line_chart.rows(self.series, 0)["mark"].to_pylist() == ["", "", ""]
+        assert line_chart.rows(self.series, 0)["open"].to_pylist() == [False, False, True]
         assert "Watching is testing" in (notes.still_open(self.series) or "")
 
     def test_nor_is_it_said_of_rounds_that_are_closed(self) -> None:
@@ -260,13 +260,13 @@ class TestGaps:
         ]
 
     def test_break_the_line(self) -> None:
-        rows = line_chart.rows(self.series, 0)
+        rows = line_chart.rows(self.series, 0).to_pydict()
         assert rows["gap"] == [False, True, True, False, True]
         assert rows["estimate"] == [0.5, None, None, 0.4, None]
         assert rows["segment"][0] != rows["segment"][3]
 
     def test_a_change_across_one_is_marked_where_it_is_first_seen(self) -> None:
-        assert line_chart.rows(self.series, 0)["mark"] == ["", "", "", "fell", ""]
+        assert line_chart.rows(self.series, 0)["mark"].to_pylist() == ["", "", "", "fell", ""]
         table = tables.rounds(self.series, (0,))
         assert table.count("no figures") == 3
         assert "▼ fell by 10.0 points (6.0 to 14.0)" in table
@@ -285,7 +285,7 @@ class TestRevisions:
             "Revision 4 of the bundle came into force during round 1 (2026-11-02 06:00 UTC)."
         )
         assert "a metric's contract never changes" in said[1]
-        rows = line_chart.rows(series, 0)
+        rows = line_chart.rows(series, 0).to_pydict()
         assert ("revision 4", 0.75) in list(zip(rows["revision"], rows["round"], strict=True))
         assert "revision 4 came" in tables.rounds(series, (0,))
         assert (sentences.of_last_step(series) or "").startswith("Revision 4 of the bundle")
@@ -316,7 +316,7 @@ class TestPanels:
         spans = {round(scale.high - scale.low, 6) for scale in scales}
         assert len(spans) == 1
         for scale, value in zip(scales, (0, 1, 2), strict=True):
-            rows = line_chart.rows(series, value)
+            rows = line_chart.rows(series, value).to_pydict()
             assert scale.low < min(rows["low"]) <= max(rows["high"]) < scale.high
             assert len(scale.lines) >= 2
 
@@ -355,7 +355,7 @@ class TestTablesAndFiles:
         opened = make_shares(2, [0.3, 0.3, 0.4], state=OPEN)
         first, second = make_shares(0, [0.5, 0.3, 0.2]), make_shares(1, [0.4, 0.3, 0.3])
         series = make_series(first, second, opened)
-        rows = files.rows(series)
+        rows = list(files.rows(series))
         assert [(row["round"], row["value"]) for row in rows] == [
             (number, label) for number in range(3) for label in series.values
         ]

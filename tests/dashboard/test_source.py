@@ -1,5 +1,6 @@
 """Snapshots from a real aggregator: read once for all viewers, kept when it goes away."""
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,16 @@ import grpc
 import pytest
 
 from hubbub.bundle import Bundle
-from hubbub_dashboard.answers import Metric, RoundOf, RoundState
+from hubbub_dashboard.answers import Metric, RoundOf, RoundState, Target
+from hubbub_dashboard.memory import Memory
+from hubbub_dashboard.over_time.figures import Changes, Shares
 from hubbub_dashboard.source import Source
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round, read_estimates
 from tests.processes import ServeProcess
 
 NAME = "health.self_rated"
+DAY = 86_400
 
 
 class CallCounter(grpc.UnaryUnaryClientInterceptor):
@@ -134,6 +138,87 @@ def test_what_never_changes_is_asked_for_once(serve: ServeProcess, tmp_path: Pat
     (difference,) = comparison.differences
     assert difference.estimate == pytest.approx(shares["fair"] - shares["poor"])
     channel.close()
+
+
+def test_rounds_of_a_series_are_asked_for_once_and_again_when_they_change(
+    tmp_path: Path,
+) -> None:
+    operator = Operator.create(tmp_path / "keys")
+    path = tmp_path / "metrics.hubbub"
+    daily = make_metric(NAME, starts=int(time.time()) - 3 * DAY, periodic=(DAY, 9, 90 * DAY))
+    path.write_bytes(operator.sign([daily]))
+    bundle = Bundle.load(path, operator_key=operator.key)
+    with ServeProcess(operator, path, tmp_path / "reports.sqlite3") as serve:
+        for number in (0, 1, 2):
+            answer(serve, bundle, NAME, [number] * 200, number=number)
+        close_round(serve, NAME, 0)
+        close_round(serve, NAME, 1)
+        counter, clock = CallCounter(), Clock()
+        channel = grpc.intercept_channel(serve.private_channel(), counter)
+        source = Source(channel, max_age=1.0, clock=clock)
+
+        def look(target: Target = Target.RESPONDENTS) -> tuple[Shares, Changes]:
+            clock.now += 60.0
+            (metric,) = source.metrics().value or ()
+            first, second, newest = metric.rounds[:3]
+            source.shares(metric, first, target)
+            shares = source.shares(metric, newest, target).value
+            changes = source.changes(metric, first, second, target, 0.99).value
+            assert shares is not None
+            assert changes is not None
+            return shares, changes
+
+        shares, changes = look()
+        assert look() == (shares, changes)
+        asked = [call for call in counter.calls if call != "ListMetrics"]
+        assert asked == ["GetEstimates", "GetEstimates", "Compare"]
+        truth = read_estimates(serve, NAME)
+        for name in ("estimate", "std_error"):
+            assert list(getattr(shares, name)) == [getattr(each, name) for each in truth.values]
+        for name in ("low", "high"):
+            assert list(getattr(shares, name)) == [
+                getattr(each, f"simultaneous_{name}") for each in truth.values
+            ]
+        assert (changes.level, changes.size) == (0.99, 4)
+
+        # The newest gets a later snapshot, and that alone is read again.
+        counter.calls.clear()
+        answer(serve, bundle, NAME, [3] * 100, number=2)
+        later, same = look()
+        assert (later.n, same) == (300, changes)
+        assert counter.calls == ["ListMetrics", "GetEstimates"]
+
+        # Others' shares are other figures.
+        counter.calls.clear()
+        assert look(Target.POPULATION)[1] is not changes
+        assert counter.calls == ["ListMetrics", "GetEstimates", "GetEstimates", "Compare"]
+        channel.close()
+
+
+class TestMemory:
+    def test_forgets_what_was_not_used_for_longest_by_its_size(self) -> None:
+        memory: Memory[str, bytes] = Memory(most=10, max_age=1.0, clock=Clock(), size=len)
+        asked: list[str] = []
+
+        def read(key: str, size: int) -> None:
+            def ask() -> bytes:
+                asked.append(key)
+                return bytes(size)
+
+            memory.read(key, ask, lambda _: True)
+
+        for key, size in (("a", 4), ("b", 4), ("a", 4), ("c", 4), ("a", 4), ("b", 4)):
+            read(key, size)
+        assert asked == ["a", "b", "c", "b"]
+
+    def test_keeps_the_last_answer_however_large(self) -> None:
+        memory: Memory[str, bytes] = Memory(most=10, max_age=1.0, clock=Clock(), size=len)
+        for _ in range(2):
+            reading = memory.read("large", lambda: bytes(1_000), lambda _: True)
+            assert reading.value == bytes(1_000)
+        memory.read("small", lambda: b"1", lambda _: True)
+        # Asked for again.
+        assert memory.read("large", lambda: b"", lambda _: True).value == b""
 
 
 def test_nothing_has_answered_yet() -> None:

@@ -11,13 +11,8 @@ from hubbub_dashboard.over_time.changes import change_at
 from hubbub_dashboard.over_time.series import LEVEL, Series, level_of_step
 
 
-@lru_cache(maxsize=2)
-def rows(series: Series) -> list[dict[str, Any]]:
+def rows(series: Series) -> Iterator[dict[str, Any]]:
     """Every figure, with all its digits; of a change, only between rounds that are closed."""
-    return list(_rows(series))
-
-
-def _rows(series: Series) -> Iterator[dict[str, Any]]:
     steps = {step.after.number: step for step in series.steps}
     level = level_of_step(len(series.steps))
     for point, shares in series.drawn:
@@ -46,17 +41,17 @@ def _rows(series: Series) -> Iterator[dict[str, Any]]:
             }
 
 
-@lru_cache(maxsize=2)
+# One of each: of a thousand values over a hundred rounds, some 25 MB.
+@lru_cache(maxsize=1)
 def csv_file(series: Series) -> bytes:
     """As UTF-8 with the mark by which spreadsheets know it."""
-    found = rows(series)
-    return csv_of(found[0], found)
+    return csv_of(next(rows(series)), rows(series))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def parquet_file(series: Series) -> bytes:
     """With types."""
-    return parquet_of(rows(series))
+    return parquet_of(list(rows(series)))
 
 
 def name(series: Series, suffix: str) -> str:

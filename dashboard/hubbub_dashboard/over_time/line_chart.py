@@ -8,6 +8,8 @@ import math
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+import pyarrow
+
 from hubbub.schedule import Periodic
 from hubbub_dashboard.over_time import sentences
 from hubbub_dashboard.over_time.changes import change_at
@@ -58,8 +60,8 @@ class Scale(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def rows(series: Series, value: int) -> dict[str, list[Any]]:
-    """Return a panel's data as columns: a row for each round, and one for each revision."""
+def rows(series: Series, value: int) -> pyarrow.Table:
+    """Return a panel's data: a row for each round, and one for each with revisions."""
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     steps = {step.after.number: step for step in series.steps}
     segment = 0
@@ -88,7 +90,7 @@ def rows(series: Series, value: int) -> dict[str, list[Any]]:
             part = (point.revisions[0].since - point.begins) / series.schedule.every
             name = sentences.revisions_in_words(point.revisions)
             _append(columns, round=point.number - 0.5 + part, revision=name)
-    return columns
+    return pyarrow.table(columns)
 
 
 def _append(columns: dict[str, list[Any]], **cells: Any) -> None:

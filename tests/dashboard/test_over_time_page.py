@@ -231,3 +231,15 @@ def test_narrow_pages_do_not_scroll_sideways(page: Page) -> None:
     page.goto("/over-time?metric=daily")
     expect(page.locator("[role=graphics-document]")).to_have_count(3)
     page.wait_for_function("document.querySelector('.stMain').scrollWidth <= innerWidth")
+
+
+# The last one: the aggregator does not come back.
+def test_the_last_figures_stay_when_the_aggregator_goes_away(
+    page: Page, serve: ServeProcess
+) -> None:
+    page.goto("/over-time?metric=daily&every=2+s")
+    expect_answer(page, "Since round 1, ")
+    serve.kill()
+    expect(page.locator(".badge")).to_contain_text("Aggregator away")
+    expect_answer(page, "Since round 1, ")
+    expect(page.locator("[role=graphics-document]")).to_have_count(3)

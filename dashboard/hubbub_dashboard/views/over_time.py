@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from hubbub.schedule import Periodic
 from hubbub_dashboard import frame, markup, parts, text
@@ -93,7 +94,7 @@ def window(metric: Metric) -> int:
     return chosen
 
 
-def shown_in(place: "st.delta_generator.DeltaGenerator") -> Callable[[int, int], None]:
+def shown_in(place: DeltaGenerator) -> Callable[[int, int], None]:
     """Return what shows how far a reading is, once it has taken a moment."""
     began = time.monotonic()
 

@@ -15,7 +15,7 @@ from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.planning.choice import most_accurate
 from hubbub_aggregator.tally import Tally
 from hubbub_dashboard.answers import Metric, Round, Target
-from hubbub_dashboard.over_time import files, line_chart, notes, sentences, tables
+from hubbub_dashboard.over_time import files, line_chart, notes, panels, sentences, tables
 from hubbub_dashboard.over_time.changes import MAX_CHANGES, MOST_PANELS, drawn, marked
 from hubbub_dashboard.over_time.figures import Changes
 from hubbub_dashboard.over_time.series import (
@@ -233,8 +233,8 @@ class TestOpenRounds:
 
     def test_no_change_to_one_is_marked_however_large(self) -> None:
         assert marked(self.series) == ()
-        assert line_chart.rows(self.series, 0)["mark"].to_pylist() == ["", "", ""]
-        assert line_chart.rows(self.series, 0)["open"].to_pylist() == [False, False, True]
+        assert panels.rows(self.series, 0)["mark"].to_pylist() == ["", "", ""]
+        assert panels.rows(self.series, 0)["open"].to_pylist() == [False, False, True]
         assert "Watching is testing" in (notes.still_open(self.series) or "")
 
     def test_nor_is_it_said_of_rounds_that_are_closed(self) -> None:
@@ -260,13 +260,13 @@ class TestGaps:
         ]
 
     def test_break_the_line(self) -> None:
-        rows = line_chart.rows(self.series, 0).to_pydict()
+        rows = panels.rows(self.series, 0).to_pydict()
         assert rows["gap"] == [False, True, True, False, True]
         assert rows["estimate"] == [0.5, None, None, 0.4, None]
         assert rows["segment"][0] != rows["segment"][3]
 
     def test_a_change_across_one_is_marked_where_it_is_first_seen(self) -> None:
-        assert line_chart.rows(self.series, 0)["mark"].to_pylist() == ["", "", "", "fell", ""]
+        assert panels.rows(self.series, 0)["mark"].to_pylist() == ["", "", "", "fell", ""]
         table = tables.rounds(self.series, (0,))
         assert table.count("no figures") == 3
         assert "▼ fell by 10.0 points (6.0 to 14.0)" in table
@@ -285,7 +285,7 @@ class TestRevisions:
             "Revision 4 of the bundle came into force during round 1 (2026-11-02 06:00 UTC)."
         )
         assert "a metric's contract never changes" in said[1]
-        rows = line_chart.rows(series, 0).to_pydict()
+        rows = panels.rows(series, 0).to_pydict()
         assert ("revision 4", 0.75) in list(zip(rows["revision"], rows["round"], strict=True))
         assert "revision 4 came" in tables.rounds(series, (0,))
         assert (sentences.of_last_step(series) or "").startswith("Revision 4 of the bundle")
@@ -312,11 +312,11 @@ class TestRevisions:
 class TestPanels:
     def test_all_span_as_many_points(self) -> None:
         series = closed_series([0.5, 0.3, 0.02], [0.1, 0.3, 0.02])
-        scales = line_chart.scales(series, (0, 1, 2))
+        scales = panels.scales(series, (0, 1, 2))
         spans = {round(scale.high - scale.low, 6) for scale in scales}
         assert len(spans) == 1
         for scale, value in zip(scales, (0, 1, 2), strict=True):
-            rows = line_chart.rows(series, value).to_pydict()
+            rows = panels.rows(series, value).to_pydict()
             assert scale.low < min(rows["low"]) <= max(rows["high"]) < scale.high
             assert len(scale.lines) >= 2
 
@@ -329,7 +329,7 @@ class TestPanels:
 
     def test_a_specification_is_the_same_object_every_time(self) -> None:
         series = closed_series([0.5, 0.3, 0.2], [0.4, 0.3, 0.3])
-        (scale,) = line_chart.scales(series, (0,))
+        (scale,) = panels.scales(series, (0,))
         make = partial(line_chart.specification, scale, (0, 1), series.schedule, names=True)
         assert make("light") is make("light")
         assert make("light") != make("dark")

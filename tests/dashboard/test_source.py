@@ -10,7 +10,6 @@ import pytest
 
 from hubbub.bundle import Bundle
 from hubbub_dashboard.answers import Metric, RoundOf, RoundState, Target
-from hubbub_dashboard.memory import Memory
 from hubbub_dashboard.over_time.figures import Changes, Shares
 from hubbub_dashboard.source import Source
 from tests.bundles import Operator, make_metric
@@ -193,32 +192,6 @@ def test_rounds_of_a_series_are_asked_for_once_and_again_when_they_change(
         assert look(Target.POPULATION)[1] is not changes
         assert counter.calls == ["ListMetrics", "GetEstimates", "GetEstimates", "Compare"]
         channel.close()
-
-
-class TestMemory:
-    def test_forgets_what_was_not_used_for_longest_by_its_size(self) -> None:
-        memory: Memory[str, bytes] = Memory(most=10, max_age=1.0, clock=Clock(), size=len)
-        asked: list[str] = []
-
-        def read(key: str, size: int) -> None:
-            def ask() -> bytes:
-                asked.append(key)
-                return bytes(size)
-
-            memory.read(key, ask, lambda _: True)
-
-        for key, size in (("a", 4), ("b", 4), ("a", 4), ("c", 4), ("a", 4), ("b", 4)):
-            read(key, size)
-        assert asked == ["a", "b", "c", "b"]
-
-    def test_keeps_the_last_answer_however_large(self) -> None:
-        memory: Memory[str, bytes] = Memory(most=10, max_age=1.0, clock=Clock(), size=len)
-        for _ in range(2):
-            reading = memory.read("large", lambda: bytes(1_000), lambda _: True)
-            assert reading.value == bytes(1_000)
-        memory.read("small", lambda: b"1", lambda _: True)
-        # Asked for again.
-        assert memory.read("large", lambda: b"", lambda _: True).value == b""
 
 
 def test_nothing_has_answered_yet() -> None:

@@ -1,10 +1,10 @@
 """Which changes stand out of the noise, and which values are drawn. Pure."""
 
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from hubbub_dashboard.derived import derived
 from hubbub_dashboard.over_time.series import Series, Step
 from hubbub_dashboard.selection import matching
 
@@ -36,7 +36,7 @@ class Change(NamedTuple):
         return 2 * abs(self.estimate) / (self.high - self.low)
 
 
-@lru_cache(maxsize=16)
+@derived
 def marked(series: Series) -> tuple[Change, ...]:
     """Every change that stands out, newest step first, the largest of a step first."""
     return tuple(change for step in reversed(series.steps) for change in of_step(step))
@@ -60,7 +60,7 @@ def of_step(step: Step) -> list[Change]:
     return sorted(changes, key=lambda change: -abs(change.estimate))
 
 
-@lru_cache(maxsize=64)
+@derived
 def drawn(series: Series, wanted: tuple[str, ...] = (), find: str = "") -> tuple[int, ...]:
     """Places of the values that are drawn, in the domain's order.
 

@@ -1,11 +1,11 @@
 """Everything over the rounds as files: a row for each round and value. Pure."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from hubbub_aggregator.arrow import parquet_of
 from hubbub_aggregator.status_record import instant
+from hubbub_dashboard.derived import derived
 from hubbub_dashboard.downloads import csv_of
 from hubbub_dashboard.over_time.changes import change_at
 from hubbub_dashboard.over_time.series import LEVEL, Series, level_of_step
@@ -41,14 +41,13 @@ def rows(series: Series) -> Iterator[dict[str, Any]]:
             }
 
 
-# One of each: of a thousand values over a hundred rounds, some 25 MB.
-@lru_cache(maxsize=1)
+@derived
 def csv_file(series: Series) -> bytes:
     """As UTF-8 with the mark by which spreadsheets know it."""
     return csv_of(next(rows(series)), rows(series))
 
 
-@lru_cache(maxsize=1)
+@derived
 def parquet_file(series: Series) -> bytes:
     """With types."""
     return parquet_of(list(rows(series)))

@@ -77,7 +77,7 @@ class Subject(NamedTuple):
 
 
 # By identity, as the snapshots it is made of.
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Series:
     """A metric over its rounds."""
 
@@ -146,7 +146,8 @@ def level_of_step(steps: int) -> float:
     return 1 - (1 - LEVEL) / max(1, steps)
 
 
-@lru_cache(maxsize=16)
+# As many as different ones are looked at, at one time; each holds its snapshots.
+@lru_cache(maxsize=8)
 def series(
     subject: Subject,
     rounds: tuple[Round, ...],

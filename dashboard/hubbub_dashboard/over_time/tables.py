@@ -1,17 +1,17 @@
 """The figures over the rounds as tables. Pure."""
 
-from functools import lru_cache
 from html import escape
 from typing import Any
 
 from hubbub_dashboard import parts, text
+from hubbub_dashboard.derived import derived
 from hubbub_dashboard.over_time import sentences
 from hubbub_dashboard.over_time.changes import MAX_CHANGES, Change, change_at, marked
 from hubbub_dashboard.over_time.series import Kind, Point, Series
 from hubbub_dashboard.parts import Row, exact, exact_interval
 
 
-@lru_cache(maxsize=64)
+@derived
 def changes(series: Series, drawn: tuple[int, ...]) -> str:
     """Every change that stands out, or the newest of them; the newest first."""
     rows = (_change(series, change, drawn) for change in marked(series)[:MAX_CHANGES])
@@ -28,7 +28,7 @@ def _change(series: Series, change: Change, drawn: tuple[int, ...]) -> Row:
     return Row(f"{step.before.number} to {step.after.number}", cells)
 
 
-@lru_cache(maxsize=64)
+@derived
 def rounds(series: Series, drawn: tuple[int, ...]) -> str:
     """A row for each round, the newest first; a column for each value that is drawn."""
     columns = ("Round", "Began", "Reports", *(series.values[value] for value in drawn))
@@ -71,7 +71,7 @@ def _cell(series: Series, point: Point, value: int, known: dict[tuple[int, int],
     return f"{shown} ({exact_interval(low, high, series.places, unit='')}){told}"
 
 
-@lru_cache(maxsize=4)
+@derived
 def every_value(series: Series) -> dict[str, list[Any]]:
     """Return all values as columns for a table that scrolls; shares as percentages.
 

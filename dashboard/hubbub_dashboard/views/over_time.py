@@ -11,7 +11,7 @@ from hubbub.schedule import Periodic
 from hubbub_dashboard import frame, markup, parts, text
 from hubbub_dashboard.answers import Metric
 from hubbub_dashboard.memory import Reading
-from hubbub_dashboard.over_time import files, line_chart, notes, sentences, states, tables
+from hubbub_dashboard.over_time import files, line_chart, notes, panels, sentences, states, tables
 from hubbub_dashboard.over_time.changes import MOST_PANELS, drawn, marked
 from hubbub_dashboard.over_time.reading import Found, read
 from hubbub_dashboard.over_time.series import Series
@@ -123,7 +123,7 @@ def figures(series: Series) -> None:
         )
     )
     if series.drawn and shown:
-        panels(series, shown)
+        draw_panels(series, shown)
     st.html(
         markup.notes(
             notes.undrawn(series, shown, find),
@@ -162,15 +162,15 @@ def choose_values(series: Series) -> tuple[tuple[str, ...], str]:
     return tuple(wanted), ""
 
 
-def panels(series: Series, shown: tuple[int, ...]) -> None:
+def draw_panels(series: Series, shown: tuple[int, ...]) -> None:
     theme: Theme = st.context.theme.type or "light"
     newest, _ = series.drawn[-1]
     rounds = series.points[0].number, series.points[-1].number
-    scales = line_chart.scales(series, shown)
+    scales = panels.scales(series, shown)
     for place, (value, scale) in enumerate(zip(shown, scales, strict=True), 1):
         st.html(parts.panel(series.values[value], sentences.share(series, newest, value)))
         st.vega_lite_chart(
-            line_chart.rows(series, value),
+            panels.rows(series, value),
             line_chart.specification(
                 scale, rounds, series.schedule, theme, names=place == len(shown)
             ),

@@ -66,8 +66,8 @@ def part(heading: str, *sentences: str) -> str:
 def panel(label: str, figures: str) -> str:
     """A panel's heading: the value that it shows, and its newest figures."""
     return (
-        f'<h3 class="hubbub panel"><bdi>{escape(label)}</bdi> '
-        f"<span>{kept_together(code(figures))}</span></h3>"
+        f'<h2 class="hubbub panel"><bdi>{escape(label)}</bdi> '
+        f"<span>{kept_together(code(figures))}</span></h2>"
     )
 
 

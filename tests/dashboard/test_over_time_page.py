@@ -200,7 +200,7 @@ def test_a_link_shows_the_same_again(page: Page) -> None:
     assert "values=" in link
     page.goto("about:blank")
     page.goto(link)
-    expect(page.locator("h3.panel bdi")).to_have_text(["<i>7</i>"])
+    expect(page.locator("h2.panel bdi")).to_have_text(["<i>7</i>"])
     page.get_by_text("All 60 values", exact=True).click()
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
     expect(page.get_by_role("button", name="Download CSV")).to_be_visible()

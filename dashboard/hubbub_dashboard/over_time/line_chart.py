@@ -38,7 +38,8 @@ def specification(
     many = rounds[1] - rounds[0] >= _AIRY
     return {
         "height": _HEIGHT + _NAMES * names,
-        "config": {"view": {"stroke": None}},
+        # Marks are not named one by one: the chart is told as a whole, and has a table.
+        "config": {"view": {"stroke": None}, "mark": {"aria": False}},
         "encoding": {"x": _rounds_axis(rounds, schedule, palette, names=names)},
         "layer": [
             _gap(palette),

@@ -10,10 +10,10 @@ from typing import Final
 
 from hubbub_aggregator.connection import open_channel
 from hubbub_aggregator.mistakes import Mistake
-from hubbub_dashboard.door import LOOPBACK_HOSTS, Door
+from hubbub_dashboard.access.door import LOOPBACK_HOSTS, Door
+from hubbub_dashboard.access.way_back import WayBack
 from hubbub_dashboard.settings import PROGRAM, Settings, SettingsError, read_settings
 from hubbub_dashboard.streamlit_options import options
-from hubbub_dashboard.way_back import WayBack
 
 _SCRIPT: Final = Path(__file__).with_name("app.py")
 

@@ -9,7 +9,7 @@ from typing import Final
 import streamlit as st
 
 from hubbub_dashboard import frame, markup
-from hubbub_dashboard.access import Standing
+from hubbub_dashboard.access.visitors import Standing
 from hubbub_dashboard.views import compare, health, over_time, plan, privacy, shares, sign_in
 
 _HERE: Final = Path(__file__).parent

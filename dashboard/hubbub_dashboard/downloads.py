@@ -12,8 +12,8 @@ from hubbub_aggregator.comparison_record import (
 )
 from hubbub_aggregator.csv_rows import write_csv
 from hubbub_aggregator.records import as_report, columns, rows
-from hubbub_dashboard.answers import Comparison, Estimates
-from hubbub_dashboard.derived import derived
+from hubbub_dashboard.reading.answers import Comparison, Estimates
+from hubbub_dashboard.reading.derived import derived
 
 
 @derived

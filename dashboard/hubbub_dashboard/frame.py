@@ -11,12 +11,12 @@ from typing import Final
 import streamlit as st
 
 from hubbub_aggregator.connection import open_channel
-from hubbub_dashboard import access
-from hubbub_dashboard.access import SignOuts, Standing, Visitor
-from hubbub_dashboard.answers import Metric, Round, Target
-from hubbub_dashboard.selection import Order
+from hubbub_dashboard.access import visitors
+from hubbub_dashboard.access.visitors import SignOuts, Standing, Visitor
+from hubbub_dashboard.reading.answers import Metric, Round, Target
+from hubbub_dashboard.reading.source import Source
 from hubbub_dashboard.settings import Settings, read_settings
-from hubbub_dashboard.source import Source
+from hubbub_dashboard.shares.selection import Order
 
 # Seconds between two looks; None: only when the viewer does something.
 _TICKS: Final[dict[str, float | None]] = {"2 s": 2, "5 s": 5, "15 s": 15, "paused": None}
@@ -57,12 +57,12 @@ def visitor() -> Visitor | None:
     login = shared()[0].login
     if login is None:
         return None
-    return access.visitor(st.user.to_dict(), login, _sign_outs(), time.time())
+    return visitors.visitor(st.user.to_dict(), login, _sign_outs(), time.time())
 
 
 def sign_out() -> None:
     """End the viewer's sign-in here and in every other window that knows it."""
-    _sign_outs().add(access.sign_in_of(st.user.to_dict()), time.time())
+    _sign_outs().add(visitors.sign_in_of(st.user.to_dict()), time.time())
     st.logout()
 
 

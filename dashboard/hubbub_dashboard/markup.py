@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from html import escape
 
-from hubbub_dashboard import findings as findings_of
 from hubbub_dashboard import parts, text
-from hubbub_dashboard.answers import Comparison, Estimates, Value
-from hubbub_dashboard.derived import derived
 from hubbub_dashboard.parts import Row, exact, exact_interval
-from hubbub_dashboard.selection import Selection
+from hubbub_dashboard.reading.answers import Comparison, Estimates, Value
+from hubbub_dashboard.reading.derived import derived
+from hubbub_dashboard.shares import findings as findings_of
+from hubbub_dashboard.shares.selection import Selection
 from hubbub_dashboard.states import Status
 
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from hubbub_aggregator.connection import DEFAULT_ADDRESS, is_loopback
 from hubbub_aggregator.mistakes import Mistake
-from hubbub_dashboard.login_file import CALLBACK, Login, read_login
-from hubbub_dashboard.public_address import PublicAddress, read_public_address
+from hubbub_dashboard.access.login_file import CALLBACK, Login, read_login
+from hubbub_dashboard.access.public_address import PublicAddress, read_public_address
 
 PROGRAM: Final = "hubbub dashboard"
 

@@ -5,8 +5,8 @@ from enum import Enum
 from typing import Any
 
 from hubbub_dashboard import text
-from hubbub_dashboard.answers import Comparison, Estimates, Metric, RoundState
-from hubbub_dashboard.memory import Reading
+from hubbub_dashboard.reading.answers import Comparison, Estimates, Metric, RoundState
+from hubbub_dashboard.reading.memory import Reading
 
 
 class Tone(Enum):

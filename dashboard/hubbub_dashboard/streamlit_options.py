@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from hubbub_dashboard.door import LOOPBACK_HOSTS
+from hubbub_dashboard.access.door import LOOPBACK_HOSTS
 from hubbub_dashboard.palette import PALETTES, Palette
 from hubbub_dashboard.settings import Settings
 

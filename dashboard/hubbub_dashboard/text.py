@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Context, Decimal
 from typing import Final
 
-from hubbub_dashboard.answers import Epsilon, Target, Value
+from hubbub_dashboard.reading.answers import Epsilon, Target, Value
 
 NOT_DISTINGUISHABLE: Final = "not distinguishable from zero"
 

@@ -10,6 +10,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from tests.processes import PATIENCE
@@ -104,3 +105,14 @@ class Witness:
             return
         if message.type == "error" or message.text.startswith("WARN"):
             self.errors.append(f"{message.text} ({message.location})")
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds serious or worse on a page as it stands."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{rule['id']}: {node['target']}: {node['failureSummary']}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]

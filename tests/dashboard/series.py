@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from hubbub.schedule import Periodic
-from hubbub_dashboard.answers import Round, RoundState, Target
 from hubbub_dashboard.over_time.figures import Changes, Shares
 from hubbub_dashboard.over_time.series import (
     Revision,
@@ -16,6 +15,7 @@ from hubbub_dashboard.over_time.series import (
     series,
     steps_between,
 )
+from hubbub_dashboard.reading.answers import Round, RoundState, Target
 
 DAY = 86_400
 # 2026-11-01 00:00:00 UTC.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hubbub_dashboard.answers import Epsilon, Estimates, RoundState, Value
+from hubbub_dashboard.reading.answers import Epsilon, Estimates, RoundState, Value
 
 
 def make_value(label: str, estimate: float, *, error: float = 0.01) -> Value:

@@ -8,13 +8,13 @@ import pytest
 from hubbub.contract import parse_metric
 from hubbub_aggregator.estimation.estimate import estimate
 from hubbub_aggregator.services.figures import rows_of
-from hubbub_dashboard.answers import Estimates, RoundState, Value
 from hubbub_dashboard.privacy import (
     attack,
     attack_chart,
     attack_markup,
     attack_sentences,
 )
+from hubbub_dashboard.reading.answers import Estimates, RoundState, Value
 from tests.bundles import make_metric
 from tests.dashboard.snapshots import make_estimates
 

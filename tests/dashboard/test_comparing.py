@@ -3,10 +3,10 @@
 import pytest
 
 from hubbub_dashboard import text
-from hubbub_dashboard.answers import Comparison, Difference, RoundState, Side, Target
 from hubbub_dashboard.comparing import difference_chart, difference_table, sentences
 from hubbub_dashboard.comparing.shown import Kind, kind_of, show
-from hubbub_dashboard.selection import MAX_ROWS, Order
+from hubbub_dashboard.reading.answers import Comparison, Difference, RoundState, Side, Target
+from hubbub_dashboard.shares.selection import MAX_ROWS, Order
 
 SURE = 0.041
 UNSURE = 0.004

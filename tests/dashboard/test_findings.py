@@ -3,8 +3,8 @@
 import pytest
 
 from hubbub_aggregator.estimation.intervals import normal_quantile
-from hubbub_dashboard import findings
-from hubbub_dashboard.answers import RoundState
+from hubbub_dashboard.reading.answers import RoundState
+from hubbub_dashboard.shares import findings
 from tests.dashboard.snapshots import make_estimates, make_value
 
 

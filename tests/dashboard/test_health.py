@@ -7,10 +7,10 @@ import grpc
 import pytest
 
 from hubbub.v1 import estimate_pb2, report_pb2
-from hubbub_dashboard import health_charts, health_markup, health_states, health_text
-from hubbub_dashboard.history import Sample, sample
-from hubbub_dashboard.memory import Reading
-from hubbub_dashboard.source import AggregatorStatus, Source
+from hubbub_dashboard.health import health_charts, health_markup, health_states, health_text
+from hubbub_dashboard.health.history import Sample, sample
+from hubbub_dashboard.reading.memory import Reading
+from hubbub_dashboard.reading.source import AggregatorStatus, Source
 from hubbub_dashboard.states import Status, Tone
 from tests.statuses import DAY, NOW, make_status, totals
 

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from hubbub_dashboard.history import WINDOW, Sample, extended, intervals, sample
+from hubbub_dashboard.health.history import WINDOW, Sample, extended, intervals, sample
 from tests.statuses import NOW, make_status, totals
 
 STARTED = -10 * WINDOW

@@ -12,9 +12,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from hubbub.bundle import Bundle
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
-from hubbub_dashboard import charts, findings
-from hubbub_dashboard.answers import Estimates, estimates_of
-from hubbub_dashboard.selection import Order, select
+from hubbub_dashboard.reading.answers import Estimates, estimates_of
+from hubbub_dashboard.shares import findings, share_chart
+from hubbub_dashboard.shares.selection import Order, select
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, read_estimates
 from tests.dashboard.pages import DashboardProcess, Witness
@@ -125,11 +125,11 @@ def is_of(shown: dict[str, Any], snapshot: Estimates) -> bool:
             value.simultaneous_high,
         )
     ]
-    rows = charts.rows(selection).to_pydict()
+    rows = share_chart.rows(selection).to_pydict()
     return (
         shown["cells"] == figures
         and set(rows["label"]) | set(rows["wide"]) <= set(shown["texts"])
-        and shown["spoken"] == charts.alternative(selection, snapshot.level)
+        and shown["spoken"] == share_chart.alternative(selection, snapshot.level)
         and shown["answer"] == findings.answer(snapshot)
     )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hubbub_aggregator.mistakes import Mistake
-from hubbub_dashboard.login_file import read_login
+from hubbub_dashboard.access.login_file import read_login
 from tests.dashboard.logins import write_login
 
 BACK = "http://localhost:8501/oauth2callback"

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, expect
 
 from hubbub.bundle import Bundle
-from hubbub_dashboard.access import HOURS
+from hubbub_dashboard.access.visitors import HOURS
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer
 from tests.dashboard.logins import write_login

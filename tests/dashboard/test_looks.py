@@ -10,9 +10,10 @@ from hubbub.exact import Epsilon
 from hubbub.mechanisms import OptimisedUnary
 from hubbub.v1 import estimate_pb2
 from hubbub_aggregator.services.figures import figures_of
-from hubbub_dashboard import charts, findings, markup
-from hubbub_dashboard.answers import Estimates, estimates_of
-from hubbub_dashboard.selection import Order, select
+from hubbub_dashboard import markup
+from hubbub_dashboard.reading.answers import Estimates, estimates_of
+from hubbub_dashboard.shares import findings, share_chart
+from hubbub_dashboard.shares.selection import Order, select
 from tests.harness import proportion_range
 
 LOOKS = 1_000
@@ -56,7 +57,7 @@ def is_marked(estimates: Estimates) -> bool:
     ways = {
         "All 2 values" in findings.answer(estimates),
         markup.table(selection, 0.95).count("yes</td>") == len(LABELS),
-        charts.rows(selection)["found"].to_pylist()[NULL],
+        share_chart.rows(selection)["found"].to_pylist()[NULL],
     }
     assert len(ways) == 1
     return ways.pop()

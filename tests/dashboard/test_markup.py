@@ -3,8 +3,8 @@
 import re
 
 from hubbub_dashboard import markup, text
-from hubbub_dashboard.answers import RoundState
-from hubbub_dashboard.selection import Order, select
+from hubbub_dashboard.reading.answers import RoundState
+from hubbub_dashboard.shares.selection import Order, select
 from hubbub_dashboard.states import Status, Tone, of_round
 from tests.dashboard.snapshots import make_estimates, make_value
 

@@ -7,8 +7,8 @@ from weakref import ref
 
 import grpc
 
-from hubbub_dashboard.derived import derived
-from hubbub_dashboard.memory import Memory
+from hubbub_dashboard.reading.derived import derived
+from hubbub_dashboard.reading.memory import Memory
 
 
 class Asked:

@@ -14,7 +14,6 @@ from hubbub_aggregator.estimation.differences import between
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.planning.choice import most_accurate
 from hubbub_aggregator.tally import Tally
-from hubbub_dashboard.answers import Metric, Round, Target
 from hubbub_dashboard.over_time import files, line_chart, notes, panels, sentences, tables
 from hubbub_dashboard.over_time.changes import MAX_CHANGES, MOST_PANELS, drawn, marked
 from hubbub_dashboard.over_time.figures import Changes
@@ -28,6 +27,7 @@ from hubbub_dashboard.over_time.series import (
     rounds_shown,
     steps_between,
 )
+from hubbub_dashboard.reading.answers import Metric, Round, Target
 from tests.dashboard.series import (
     CLOSED,
     DAY,

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from hubbub_dashboard.door import refusal
-from hubbub_dashboard.public_address import PublicAddress
+from hubbub_dashboard.access.door import refusal
+from hubbub_dashboard.access.public_address import PublicAddress
 from tests.dashboard.pages import DashboardProcess
 from tests.processes import PATIENCE
 

@@ -12,7 +12,6 @@ import pytest
 from hubbub.contract import parse_metric
 from hubbub.errors import PrivacyNotProved
 from hubbub.mechanisms import MECHANISMS, MEMOISED
-from hubbub_dashboard.answers import Metric
 from hubbub_dashboard.privacy import (
     beliefs,
     privacy_markup,
@@ -21,6 +20,7 @@ from hubbub_dashboard.privacy import (
     sentences,
     witnesses,
 )
+from hubbub_dashboard.reading.answers import Metric
 from tests.aggregator.test_plan import run
 from tests.bundles import Operator, make_metric
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hubbub_dashboard.selection import MAX_ROWS, Order, every_value, select
+from hubbub_dashboard.shares.selection import MAX_ROWS, Order, every_value, select
 from tests.dashboard.snapshots import make_estimates, make_value
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from hubbub_aggregator.keys import create_keys
 from hubbub_aggregator.mistakes import Mistake
-from hubbub_dashboard.public_address import PublicAddress
+from hubbub_dashboard.access.public_address import PublicAddress
 from hubbub_dashboard.settings import Settings, SettingsError, read_settings
 from hubbub_dashboard.streamlit_options import options
 from tests.dashboard.logins import write_login

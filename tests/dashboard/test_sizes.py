@@ -10,9 +10,9 @@ from hubbub.bundle import Bundle
 from hubbub.contract import parse_metric
 from hubbub.v1 import estimate_pb2
 from hubbub_aggregator.services.figures import figures_of
-from hubbub_dashboard import charts, findings
-from hubbub_dashboard.answers import estimates_of
-from hubbub_dashboard.selection import MAX_ROWS, Order, select
+from hubbub_dashboard.reading.answers import estimates_of
+from hubbub_dashboard.shares import findings, share_chart
+from hubbub_dashboard.shares.selection import MAX_ROWS, Order, select
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round
 from tests.dashboard.pages import DashboardProcess, Witness
@@ -129,7 +129,7 @@ def test_ten_million_reports_keep_their_digits(k: int) -> None:
         )
     )
     selection = select(estimates, Order.LISTED)
-    shown = {value.label: charts.figures(value, selection) for value in selection.values}
+    shown = {value.label: share_chart.figures(value, selection) for value in selection.values}
     # Some 0.03 points of error, so two decimals; and none that pretend to more.
     assert selection.places == 2
     assert shown["value 0"].startswith("25.00\u202f%")

@@ -9,9 +9,9 @@ import grpc
 import pytest
 
 from hubbub.bundle import Bundle
-from hubbub_dashboard.answers import Metric, RoundOf, RoundState, Target
 from hubbub_dashboard.over_time.figures import Changes, Shares
-from hubbub_dashboard.source import Source
+from hubbub_dashboard.reading.answers import Metric, RoundOf, RoundState, Target
+from hubbub_dashboard.reading.source import Source
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round, read_estimates
 from tests.processes import ServeProcess

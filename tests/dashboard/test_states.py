@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from hubbub_dashboard import states
-from hubbub_dashboard.answers import Estimates, Metric, Round, RoundState
-from hubbub_dashboard.memory import Reading
+from hubbub_dashboard.reading.answers import Estimates, Metric, Round, RoundState
+from hubbub_dashboard.reading.memory import Reading
 from hubbub_dashboard.states import Status, Tone
 from tests.dashboard.snapshots import make_estimates, make_value
 

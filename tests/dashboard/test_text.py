@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hubbub_dashboard import text
-from hubbub_dashboard.answers import Epsilon
+from hubbub_dashboard.reading.answers import Epsilon
 from tests.dashboard.snapshots import make_value
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hubbub_dashboard.way_back import way_back
+from hubbub_dashboard.access.way_back import way_back
 
 HOST = "stats.example.org"
 

@@ -5,10 +5,10 @@ from typing import Final
 import pyarrow
 
 from hubbub_dashboard import text
-from hubbub_dashboard.answers import Comparison, Difference
 from hubbub_dashboard.comparing.shown import Kind, Shown, kind_of
-from hubbub_dashboard.derived import derived
 from hubbub_dashboard.interval_chart import Interval, columns, ends
+from hubbub_dashboard.reading.answers import Comparison, Difference
+from hubbub_dashboard.reading.derived import derived
 
 # Named in the alternative text one by one; a listener has the table for the rest.
 _MAX_SPOKEN: Final = 8

@@ -3,11 +3,11 @@
 from html import escape
 
 from hubbub_dashboard import parts, text
-from hubbub_dashboard.answers import Comparison, Difference
 from hubbub_dashboard.comparing.difference_chart import name
 from hubbub_dashboard.comparing.shown import Shown
-from hubbub_dashboard.derived import derived
 from hubbub_dashboard.parts import Row, exact, exact_interval
+from hubbub_dashboard.reading.answers import Comparison, Difference
+from hubbub_dashboard.reading.derived import derived
 
 
 @derived

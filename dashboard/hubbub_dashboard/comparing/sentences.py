@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from hubbub_dashboard import text
-from hubbub_dashboard.answers import Comparison, Difference, Side
 from hubbub_dashboard.comparing.shown import Kind, Shown, kind_of
-from hubbub_dashboard.findings import reports_to_show
+from hubbub_dashboard.reading.answers import Comparison, Difference, Side
+from hubbub_dashboard.shares.findings import reports_to_show
 
 PURPOSE: Final = (
     "Two values, two rounds, or two metrics with the same values: what differs, and how surely."

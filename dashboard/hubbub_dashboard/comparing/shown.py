@@ -5,9 +5,9 @@ from enum import Enum
 from typing import Final
 
 from hubbub_dashboard import text
-from hubbub_dashboard.answers import Comparison, Difference
-from hubbub_dashboard.derived import derived
-from hubbub_dashboard.selection import MAX_ROWS, Order, matching
+from hubbub_dashboard.reading.answers import Comparison, Difference
+from hubbub_dashboard.reading.derived import derived
+from hubbub_dashboard.shares.selection import MAX_ROWS, Order, matching
 
 NOT_TOLD: Final = "cannot be told from none"
 

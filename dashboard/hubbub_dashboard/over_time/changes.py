@@ -4,9 +4,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from hubbub_dashboard.derived import derived
 from hubbub_dashboard.over_time.series import Series, Step
-from hubbub_dashboard.selection import matching
+from hubbub_dashboard.reading.derived import derived
+from hubbub_dashboard.shares.selection import matching
 
 # Panels that are drawn unless the viewer chooses, and at most.
 USUAL_PANELS: Final = 5

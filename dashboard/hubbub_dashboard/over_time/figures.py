@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.v1 import estimate_pb2
-from hubbub_dashboard.answers import RoundState
+from hubbub_dashboard.reading.answers import RoundState
 
 Floats = NDArray[np.float64]
 

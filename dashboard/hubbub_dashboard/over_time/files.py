@@ -5,10 +5,10 @@ from typing import Any
 
 from hubbub_aggregator.arrow import parquet_of
 from hubbub_aggregator.status_record import instant
-from hubbub_dashboard.derived import derived
 from hubbub_dashboard.downloads import csv_of
 from hubbub_dashboard.over_time.changes import change_at
 from hubbub_dashboard.over_time.series import LEVEL, Series, level_of_step
+from hubbub_dashboard.reading.derived import derived
 
 
 def rows(series: Series) -> Iterator[dict[str, Any]]:

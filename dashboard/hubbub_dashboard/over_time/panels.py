@@ -5,10 +5,10 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow
 
-from hubbub_dashboard.derived import derived
 from hubbub_dashboard.over_time import sentences
 from hubbub_dashboard.over_time.changes import change_at
 from hubbub_dashboard.over_time.series import Kind, Point, Series
+from hubbub_dashboard.reading.derived import derived
 
 # Room above and below the bands, as a part of the panel's height: for the triangles.
 _ROOM: Final = 0.14

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 from hubbub.schedule import Periodic
 from hubbub_aggregator.status_record import moment
-from hubbub_dashboard.answers import Metric, Target
-from hubbub_dashboard.memory import Reading
 from hubbub_dashboard.over_time.figures import Changes, Shares
 from hubbub_dashboard.over_time.series import (
     Revision,
@@ -18,7 +16,9 @@ from hubbub_dashboard.over_time.series import (
     series,
     steps_between,
 )
-from hubbub_dashboard.source import Source
+from hubbub_dashboard.reading.answers import Metric, Target
+from hubbub_dashboard.reading.memory import Reading
+from hubbub_dashboard.reading.source import Source
 
 Progress = Callable[[int, int], None]
 """Told how many of how many calls are done."""

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from hubbub.schedule import Periodic
 from hubbub_dashboard import text
-from hubbub_dashboard.answers import Metric, Round, RoundState, Target
 from hubbub_dashboard.over_time.figures import Changes, Shares
+from hubbub_dashboard.reading.answers import Metric, Round, RoundState, Target
 
 # Probability that no change is marked in a series in which nothing changes.
 LEVEL: Final = 0.95

@@ -3,9 +3,9 @@
 from typing import Any
 
 from hubbub_dashboard import states
-from hubbub_dashboard.answers import Metric
-from hubbub_dashboard.memory import Reading
 from hubbub_dashboard.over_time.series import Kind, Series
+from hubbub_dashboard.reading.answers import Metric
+from hubbub_dashboard.reading.memory import Reading
 from hubbub_dashboard.states import Status, Tone
 
 

@@ -4,11 +4,11 @@ from html import escape
 from typing import Any
 
 from hubbub_dashboard import parts, text
-from hubbub_dashboard.derived import derived
 from hubbub_dashboard.over_time import sentences
 from hubbub_dashboard.over_time.changes import MAX_CHANGES, Change, change_at, marked
 from hubbub_dashboard.over_time.series import Kind, Point, Series
 from hubbub_dashboard.parts import Row, exact, exact_interval
+from hubbub_dashboard.reading.derived import derived
 
 
 @derived

@@ -16,9 +16,9 @@ from hubbub_aggregator.services.figures import rows_of
 from hubbub_aggregator.simulate import collect
 from hubbub_aggregator.tally import Counts
 from hubbub_dashboard import text
-from hubbub_dashboard.answers import Value
 from hubbub_dashboard.planning.question import Question, answered
-from hubbub_dashboard.selection import Selection
+from hubbub_dashboard.reading.answers import Value
+from hubbub_dashboard.shares.selection import Selection
 
 # Rows of the chart: enough to see where a ladder's steps drown.
 MAX_ROWS: Final = 12

@@ -5,10 +5,11 @@ from typing import Any, Final
 
 import pyarrow
 
-from hubbub_dashboard import charts, interval_chart
-from hubbub_dashboard.derived import derived
+from hubbub_dashboard import interval_chart
 from hubbub_dashboard.palette import PALETTES, Theme
 from hubbub_dashboard.planning.made_up import Crowd
+from hubbub_dashboard.reading.derived import derived
+from hubbub_dashboard.shares import share_chart
 
 # Within a row, between an interval's end caps and the next row's line.
 _BELOW: Final = 0.93
@@ -17,13 +18,13 @@ _BELOW: Final = 0.93
 @derived
 def rows(crowd: Crowd) -> pyarrow.Table:
     """The chart's data."""
-    shares: pyarrow.Table = charts.rows(crowd.selection)
+    shares: pyarrow.Table = share_chart.rows(crowd.selection)
     return shares.append_column("truth", [[*crowd.truth]])
 
 
 def domain(crowd: Crowd) -> tuple[float, float]:
     """The shares at the axis's ends. A truth is seldom outside all intervals, and never below 0."""
-    low, high = charts.domain(crowd.selection)
+    low, high = share_chart.domain(crowd.selection)
     return low, max(high, *crowd.truth)
 
 
@@ -56,6 +57,6 @@ def _axis_of(specification: dict[str, Any]) -> dict[str, Any]:
 
 def alternative(crowd: Crowd, probability: float) -> str:
     """Say in a few sentences what the chart shows."""
-    shown = charts.alternative(crowd.selection, probability)
+    shown = share_chart.alternative(crowd.selection, probability)
     hits = f"{sum(crowd.inside)} of {len(crowd.inside)} true shares lie inside"
     return f"A made-up crowd. {shown} {hits}; the table below has them."

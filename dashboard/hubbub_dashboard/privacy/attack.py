@@ -17,9 +17,9 @@ import numpy as np
 from hubbub.mechanisms import Support
 from hubbub_aggregator.estimation.anytime import found
 from hubbub_aggregator.estimation.estimate import estimate
-from hubbub_dashboard.answers import Estimates, RoundState, Value
-from hubbub_dashboard.derived import derived
-from hubbub_dashboard.selection import Order, Selection, select
+from hubbub_dashboard.reading.answers import Estimates, RoundState, Value
+from hubbub_dashboard.reading.derived import derived
+from hubbub_dashboard.shares.selection import Order, Selection, select
 
 # Of each power of ten.
 _STEPS: Final = (1, 2, 3, 5, 7)

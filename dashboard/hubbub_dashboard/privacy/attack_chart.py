@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import pyarrow
 
-from hubbub_dashboard import charts, interval_chart, text
-from hubbub_dashboard.derived import derived
+from hubbub_dashboard import interval_chart, text
 from hubbub_dashboard.palette import PALETTES, Palette, Theme
 from hubbub_dashboard.privacy.attack import Attack
+from hubbub_dashboard.reading.derived import derived
+from hubbub_dashboard.shares import share_chart
 
 # Within a row, on either side of the interval's middle: taller than its end caps.
 _MIDDLE: Final = 0.72
@@ -23,7 +24,7 @@ _MAX_SPOKEN: Final = 8
 @derived
 def rows(attack: Attack) -> pyarrow.Table:
     """The chart's data."""
-    shares: pyarrow.Table = charts.rows(attack.selection)
+    shares: pyarrow.Table = share_chart.rows(attack.selection)
     for name, ends in zip(("least", "most"), zip(*attack.ends, strict=True), strict=True):
         shares = shares.append_column(name, [ends])
     return shares

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from hubbub_dashboard import text
-from hubbub_dashboard.answers import RoundState, Value
 from hubbub_dashboard.privacy.attack import Attack
+from hubbub_dashboard.reading.answers import RoundState, Value
 
 PURPOSE: Final = (
     "A hostile report is one that somebody made up to move the figures. It looks like any other, "

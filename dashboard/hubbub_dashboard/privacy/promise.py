@@ -10,7 +10,7 @@ from hubbub.limits import MAX_CHARGE_PER_SOURCE
 from hubbub.statement.asked import UNTOUCHED, asked
 from hubbub.statement.facts import Asked, Loss
 from hubbub.statement.figures import loss, odds_after, odds_of
-from hubbub_dashboard.answers import Metric
+from hubbub_dashboard.reading.answers import Metric
 
 
 # By identity, as contracts, which cannot be hashed.

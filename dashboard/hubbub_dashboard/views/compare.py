@@ -7,13 +7,13 @@ from typing import NamedTuple
 import streamlit as st
 
 from hubbub_dashboard import downloads, frame, interval_chart, markup, parts, states, text
-from hubbub_dashboard.answers import Comparison, Metric, RoundOf, Target
 from hubbub_dashboard.comparing import difference_chart, difference_table, sentences
 from hubbub_dashboard.comparing.shown import Kind, Shown, kind_of, show
-from hubbub_dashboard.memory import Reading
 from hubbub_dashboard.palette import Theme
-from hubbub_dashboard.selection import MAX_ROWS, Order
-from hubbub_dashboard.source import Pairs, Source
+from hubbub_dashboard.reading.answers import Comparison, Metric, RoundOf, Target
+from hubbub_dashboard.reading.memory import Reading
+from hubbub_dashboard.reading.source import Pairs, Source
+from hubbub_dashboard.shares.selection import MAX_ROWS, Order
 
 # A longer list is nothing to choose from: a name is typed.
 _MOST_LISTED = 1_024

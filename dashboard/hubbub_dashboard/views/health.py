@@ -6,19 +6,12 @@ from typing import Final
 
 import streamlit as st
 
-from hubbub_dashboard import (
-    frame,
-    health_charts,
-    health_markup,
-    health_states,
-    health_text,
-    markup,
-    parts,
-)
+from hubbub_dashboard import frame, markup, parts
+from hubbub_dashboard.health import health_charts, health_markup, health_states, health_text
 from hubbub_dashboard.palette import Theme
-from hubbub_dashboard.source import AggregatorStatus
+from hubbub_dashboard.reading.source import AggregatorStatus
 
-_STYLE: Final = Path(__file__).parent.parent / "health.css"
+_STYLE: Final = Path(__file__).parent.parent / "health" / "health.css"
 
 
 def page() -> None:

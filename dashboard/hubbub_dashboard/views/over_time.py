@@ -9,14 +9,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hubbub.schedule import Periodic
 from hubbub_dashboard import frame, markup, parts, text
-from hubbub_dashboard.answers import Metric
-from hubbub_dashboard.memory import Reading
 from hubbub_dashboard.over_time import files, line_chart, notes, panels, sentences, states, tables
 from hubbub_dashboard.over_time.changes import MOST_PANELS, drawn, marked
 from hubbub_dashboard.over_time.reading import Found, read
 from hubbub_dashboard.over_time.series import Series
 from hubbub_dashboard.palette import Theme
-from hubbub_dashboard.source import Source
+from hubbub_dashboard.reading.answers import Metric
+from hubbub_dashboard.reading.memory import Reading
+from hubbub_dashboard.reading.source import Source
 
 # Rounds that are shown, to choose from.
 _WINDOWS: Final = (12, 30, 100)

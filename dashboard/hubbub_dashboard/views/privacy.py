@@ -11,8 +11,6 @@ from hubbub.contract import Metric as Contract
 from hubbub.errors import BundleError
 from hubbub.exact import charge_text
 from hubbub_dashboard import frame, markup, parts, states, text
-from hubbub_dashboard.answers import Estimates, Metric, RoundState
-from hubbub_dashboard.memory import Reading
 from hubbub_dashboard.palette import Theme
 from hubbub_dashboard.privacy import (
     beliefs,
@@ -24,11 +22,13 @@ from hubbub_dashboard.privacy import (
 )
 from hubbub_dashboard.privacy.privacy_markup import Neighbour
 from hubbub_dashboard.privacy.promise import Promise
+from hubbub_dashboard.reading.answers import Estimates, Metric, RoundState
+from hubbub_dashboard.reading.memory import Reading
 
 if TYPE_CHECKING:
     from hubbub_dashboard.privacy.attack import Attack
 
-_STYLE: Final = Path(__file__).parent.parent / "privacy.css"
+_STYLE: Final = Path(__file__).parent.parent / "privacy" / "privacy.css"
 
 # More metrics of one source are counted, and not listed: each is asked for by itself.
 _MOST_NEIGHBOURS: Final = 12

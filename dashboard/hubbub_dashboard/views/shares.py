@@ -4,11 +4,12 @@ import time
 
 import streamlit as st
 
-from hubbub_dashboard import charts, downloads, frame, interval_chart, markup, states, text
-from hubbub_dashboard.answers import Estimates, RoundState
-from hubbub_dashboard.memory import Reading
+from hubbub_dashboard import downloads, frame, interval_chart, markup, states, text
 from hubbub_dashboard.palette import Theme
-from hubbub_dashboard.selection import (
+from hubbub_dashboard.reading.answers import Estimates, RoundState
+from hubbub_dashboard.reading.memory import Reading
+from hubbub_dashboard.shares import share_chart
+from hubbub_dashboard.shares.selection import (
     MAX_ROWS,
     SHARE_COLUMNS,
     Order,
@@ -59,11 +60,11 @@ def figures(estimates: Estimates) -> None:
     final = estimates.state is RoundState.CLOSED
     theme: Theme = st.context.theme.type or "light"
     st.vega_lite_chart(
-        charts.rows(selection),
+        share_chart.rows(selection),
         interval_chart.specification(
-            len(selection.values), charts.domain(selection), theme, whole=selection.whole
+            len(selection.values), share_chart.domain(selection), theme, whole=selection.whole
         ),
-        alt=charts.alternative(selection, estimates.level),
+        alt=share_chart.alternative(selection, estimates.level),
     )
     st.html(
         markup.notes(

@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from hubbub_dashboard import frame, markup, sign_in_text
-from hubbub_dashboard.access import Standing, Visitor
+from hubbub_dashboard import frame, markup
+from hubbub_dashboard.access import sign_in_text
+from hubbub_dashboard.access.visitors import Standing, Visitor
 
 
 def page() -> None:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from hubbub_dashboard import sign_in_text
-from hubbub_dashboard.access import HOURS, SignOuts, Standing, Visitor, sign_in_of, visitor
-from hubbub_dashboard.login_file import Login
+from hubbub_dashboard.access import sign_in_text
+from hubbub_dashboard.access.login_file import Login
+from hubbub_dashboard.access.visitors import HOURS, SignOuts, Standing, Visitor, sign_in_of, visitor
 
 NOW = 1_000_000.0
 LOGIN = Login({}, frozenset({"ana@example.org"}), trust_addresses=False)

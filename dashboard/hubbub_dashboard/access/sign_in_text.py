@@ -1,7 +1,7 @@
 """What is said to those who may not read the page, or not yet. Pure."""
 
-from hubbub_dashboard import access
-from hubbub_dashboard.access import Standing, Visitor
+from hubbub_dashboard.access import visitors
+from hubbub_dashboard.access.visitors import Standing, Visitor
 from hubbub_dashboard.states import Status, Tone
 
 
@@ -12,7 +12,7 @@ def status(visitor: Visitor) -> Status:
             return Status(
                 Tone.WAITING,
                 "Sign in again",
-                f"This sign-in has ended: each lasts {access.HOURS} hours, or until somebody "
+                f"This sign-in has ended: each lasts {visitors.HOURS} hours, or until somebody "
                 f"signs out.",
             )
         case Standing.UNVERIFIED:

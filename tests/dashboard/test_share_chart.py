@@ -2,9 +2,10 @@
 
 import pytest
 
-from hubbub_dashboard import charts, interval_chart, text
+from hubbub_dashboard import interval_chart, text
 from hubbub_dashboard.palette import PALETTES, Theme
-from hubbub_dashboard.selection import Order, select
+from hubbub_dashboard.shares import share_chart
+from hubbub_dashboard.shares.selection import Order, select
 from tests.dashboard.snapshots import make_estimates, make_value
 
 ENDS = (-0.05, 0.65)
@@ -12,7 +13,7 @@ ENDS = (-0.05, 0.65)
 
 def test_doubt_is_said_in_words_at_every_width() -> None:
     estimates = make_estimates(make_value("clear", 0.5), make_value("doubtful", -0.01))
-    columns = charts.rows(select(estimates, Order.LISTED)).to_pydict()
+    columns = share_chart.rows(select(estimates, Order.LISTED)).to_pydict()
     assert columns["found"] == [True, False]
     for width in ("wide", "narrow"):
         clear, doubtful = columns[width]
@@ -25,13 +26,13 @@ def test_doubt_is_said_in_words_at_every_width() -> None:
 def test_parts_of_a_whole_are_lengths_from_zero_without_intervals() -> None:
     estimates = make_estimates(make_value("clear", 0.5), make_value("doubtful", -0.01))
     selection = select(estimates, Order.LISTED, whole=True)
-    columns = charts.rows(selection).to_pydict()
+    columns = share_chart.rows(selection).to_pydict()
     assert columns["estimate"] == [0.5, 0.0]
     assert columns["wide"] == columns["narrow"] == ["50.0\u202f%", "0.0\u202f%"]
-    assert charts.domain(selection) == (0.0, 0.5)
+    assert share_chart.domain(selection) == (0.0, 0.5)
     layers = interval_chart.specification(2, ENDS, "light", whole=True)["layer"]
     assert not [layer for layer in layers if layer["mark"]["type"] == "point"]
-    said = charts.alternative(selection, 0.95)
+    said = share_chart.alternative(selection, 0.95)
     assert said == (
         "Shares as parts of a whole, 2 of 2 values. clear 50.0\u202f%; doubtful 0.0\u202f%."
     )
@@ -57,7 +58,7 @@ def test_the_axis_ends_at_round_shares_around_all_intervals(
     estimates: tuple[float, ...], ends: tuple[float, float]
 ) -> None:
     values = [make_value(str(share), share) for share in estimates]
-    assert charts.domain(select(make_estimates(*values), Order.LISTED)) == ends
+    assert share_chart.domain(select(make_estimates(*values), Order.LISTED)) == ends
 
 
 def test_doubt_has_a_shape_of_its_own() -> None:
@@ -95,7 +96,7 @@ def test_contrast_is_enough_to_read(theme: Theme, role: str) -> None:
 
 def test_the_alternative_text_says_what_the_chart_shows() -> None:
     estimates = make_estimates(make_value("clear", 0.5), make_value("doubtful", -0.01))
-    said = charts.alternative(select(estimates, Order.LISTED), 0.95)
+    said = share_chart.alternative(select(estimates, Order.LISTED), 0.95)
     assert said == (
         "Estimated shares with 95\u202f% intervals, 2 of 2 values; 1 of these are "
         "distinguishable from zero. clear 50.0\u202f% (48.0 to 52.0); "
@@ -105,5 +106,5 @@ def test_the_alternative_text_says_what_the_chart_shows() -> None:
 
 def test_the_alternative_text_of_many_values_ends() -> None:
     values = [make_value(str(i), 0.5) for i in range(20)]
-    said = charts.alternative(select(make_estimates(*values), Order.LISTED), 0.95)
+    said = share_chart.alternative(select(make_estimates(*values), Order.LISTED), 0.95)
     assert said.endswith("; and 12 more.")

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hubbub_aggregator.doctor.findings import Level
 from hubbub_aggregator.troubles import Trouble, troubles
 from hubbub_dashboard import states
-from hubbub_dashboard.memory import Reading
-from hubbub_dashboard.source import AggregatorStatus
+from hubbub_dashboard.reading.memory import Reading
+from hubbub_dashboard.reading.source import AggregatorStatus
 from hubbub_dashboard.states import Status, Tone
 
 # gRPC's word for a call that a server does not know.

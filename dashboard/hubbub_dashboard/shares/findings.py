@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from hubbub_dashboard import text
-from hubbub_dashboard.answers import Estimates, RoundState, Value
-from hubbub_dashboard.derived import derived
+from hubbub_dashboard.reading.answers import Estimates, RoundState, Value
+from hubbub_dashboard.reading.derived import derived
 
 # So many values are named one by one.
 _NAMED: Final = 3

@@ -12,11 +12,12 @@ from hubbub_aggregator.counters import HAPPENED, REFUSED
 from hubbub_aggregator.quantities import seconds_at_most, size, span
 from hubbub_aggregator.status_record import moment
 from hubbub_aggregator.troubles import Trouble
-from hubbub_dashboard import health_text, markup, parts, text
-from hubbub_dashboard.derived import derived
-from hubbub_dashboard.history import Interval
+from hubbub_dashboard import markup, parts, text
+from hubbub_dashboard.health import health_text
+from hubbub_dashboard.health.history import Interval
 from hubbub_dashboard.parts import Row
-from hubbub_dashboard.source import AggregatorStatus
+from hubbub_dashboard.reading.derived import derived
+from hubbub_dashboard.reading.source import AggregatorStatus
 from hubbub_dashboard.states import Status, Tone
 
 

@@ -15,7 +15,9 @@ from hubbub.contract import parse_metric
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_aggregator.records import TARGETS
 from hubbub_aggregator.status_record import status_record
-from hubbub_dashboard.answers import (
+from hubbub_dashboard.health.history import Sample, extended, sample
+from hubbub_dashboard.over_time.figures import Changes, Shares, changes_of, shares_of
+from hubbub_dashboard.reading.answers import (
     Comparison,
     Estimates,
     Metric,
@@ -27,9 +29,7 @@ from hubbub_dashboard.answers import (
     comparison_of,
     estimates_of,
 )
-from hubbub_dashboard.history import Sample, extended, sample
-from hubbub_dashboard.memory import Memory, Reading
-from hubbub_dashboard.over_time.figures import Changes, Shares, changes_of, shares_of
+from hubbub_dashboard.reading.memory import Memory, Reading
 
 # Long enough for 65,536 values on a busy machine, short enough for a person who waits.
 _TIMEOUT: Final = 3.0

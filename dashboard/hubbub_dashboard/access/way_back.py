@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote, urlsplit
 
-from hubbub_dashboard.login_file import CALLBACK
+from hubbub_dashboard.access.login_file import CALLBACK
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -6,8 +6,8 @@ from enum import Enum
 from typing import Any, Final, TypeVar
 
 from hubbub_dashboard import text
-from hubbub_dashboard.answers import Estimates, RoundState, Value
-from hubbub_dashboard.derived import derived
+from hubbub_dashboard.reading.answers import Estimates, RoundState, Value
+from hubbub_dashboard.reading.derived import derived
 
 # More rows than this are not read but searched; the table has them all.
 MAX_ROWS: Final = 50

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from hubbub_dashboard.login_file import Login
+from hubbub_dashboard.access.login_file import Login
 
 HOURS: Final = 12
 """How long a sign-in lasts; Streamlit's cookie would say so for 30 days."""

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import pyarrow
 
-from hubbub_dashboard import health_text
-from hubbub_dashboard.derived import derived
-from hubbub_dashboard.history import WINDOW, Interval, intervals
+from hubbub_dashboard.health import health_text
+from hubbub_dashboard.health.history import WINDOW, Interval, intervals
 from hubbub_dashboard.palette import PALETTES, Theme
-from hubbub_dashboard.source import AggregatorStatus
+from hubbub_dashboard.reading.derived import derived
+from hubbub_dashboard.reading.source import AggregatorStatus
 
 COUNTED: Final = "Reports counted each second"
 REJECTED: Final = "Rejected each second"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from hubbub_aggregator.mistakes import Mistake
-from hubbub_dashboard.public_address import read_public_address
+from hubbub_dashboard.access.public_address import read_public_address
 
 CALLBACK: Final = "/oauth2callback"
 """Where the provider sends people back to; Streamlit's."""

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from hubbub_dashboard.public_address import PublicAddress
+from hubbub_dashboard.access.public_address import PublicAddress
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -5,7 +5,7 @@ from typing import Final
 
 from hubbub_aggregator.status_record import moment
 from hubbub_dashboard import text
-from hubbub_dashboard.history import Interval
+from hubbub_dashboard.health.history import Interval
 
 # The least that is told apart from nothing, each second.
 _LEAST: Final = 0.01

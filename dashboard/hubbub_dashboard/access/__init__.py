@@ -1,0 +1,1 @@
+"""Who reaches the page, and who may read it."""

@@ -1,0 +1,1 @@
+"""How the aggregator is doing, in words, tiles and charts."""

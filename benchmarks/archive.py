@@ -56,7 +56,7 @@ def show(reports: int, folder: Path) -> None:
     oracle, size = oracle_for(metric.mechanism), metric.mechanism.payload_size
     first = metric.mechanism.reports.to_bytes(size, "big")[0]
     with closing(Store(str(folder / "store"), writer=1, publish_step=reports)) as store:
-        store.adopt(bundle)
+        store.adopt(bundle, now=time.time())
         left = reports
         while left:
             n = min(left, _COMMIT)

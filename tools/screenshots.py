@@ -107,6 +107,8 @@ _LIVE: Final = (
     Shot("parts", "?metric=health.self_rated&whole=true&among=population", _CHART),
     Shot("any-text", "?metric=drink.favourite", ".open-domain"),
     Shot("over-time", "over-time?metric=health.monthly", _CHART),
+    Shot("compare", "compare?metric=health.doctor_visits&left=1&right=2", _CHART),
+    Shot("compare-rounds", "compare?compare=two+rounds&metric=health.monthly", _CHART),
     Shot("plan", "plan?values=8", _CHART),
     Shot("health", "health", ".stVegaLiteChart"),
     Shot("privacy", "privacy?metric=health.self_rated&hostile=30", _CHART),
@@ -122,6 +124,8 @@ _SHOWN: Final = {
     "away-light-390",
     "plan-light-1280",
     "over-time-light-1280",
+    "compare-light-1280",
+    "privacy-dark-1280",
 }
 
 
@@ -202,7 +206,7 @@ def _photograph(browser: Browser, url: str, shot: Shot, look: Look, path: Path) 
     with browser.new_context(color_scheme=look.theme, viewport=viewport) as context:
         page = context.new_page()
         page.goto(f"{url}/{shot.query}")
-        page.wait_for_selector(shot.waits_for)
+        page.wait_for_selector(shot.waits_for, state="attached")
         # The page scrolls inside itself, so it is the window that has to grow.
         page.wait_for_timeout(_SETTLING)
         viewport["height"] = page.evaluate(

@@ -75,7 +75,8 @@ streamlit.App(sys.argv[1]).run(config=config)
 class Viewer:
     """One browser tab."""
 
-    def __init__(self, url: str, **query: str) -> None:
+    def __init__(self, url: str, page: str = "", **query: str) -> None:
+        self._page = page
         self._query = urlencode(query)
         host = urlsplit(url).netloc
         # For as long as the tab is open.
@@ -103,6 +104,7 @@ class Viewer:
     def _run(self, fragment: str) -> None:
         message = BackMsg()
         message.rerun_script.query_string = self._query
+        message.rerun_script.page_name = self._page
         message.rerun_script.fragment_id = fragment
         message.rerun_script.is_auto_rerun = bool(fragment)
         message.rerun_script.cached_message_hashes.extend(self._known)
@@ -182,9 +184,11 @@ class World:
         answer(self._serve, self._bundle, f"k{k}", [i % min(k, 8) for i in range(count)])
 
 
-def costs(world: World, yardsticks: list[tuple[str, int]], k: int, *, new: bool) -> list[float]:
+def costs(
+    world: World, yardsticks: list[tuple[str, int]], k: int, *, page: str = "", new: bool = False
+) -> list[float]:
     """Processor milliseconds of a refresh: of the page, and of the yardsticks."""
-    viewers = [(Viewer(world.page.url, metric=f"k{k}"), world.page.pid)]
+    viewers = [(Viewer(world.page.url, page, metric=f"k{k}"), world.page.pid)]
     viewers += [(Viewer(url), pid) for url, pid in yardsticks]
     spent = [0.0 for _ in viewers]
     for viewer, _ in viewers:
@@ -217,13 +221,19 @@ def refresh_costs() -> None:
         print("a refresh, in ms of the server's processor, and as times the one-number page's")
         for k, limit in DOMAINS.items():
             for new in (False, True):
-                page, plain, ours = costs(world, yardsticks, k, new=new)
-                print(
-                    f"k = {k:>5}, {'new' if new else 'same'} snapshot: {page:5.1f} ms; "
-                    f"{page / plain:.2f} times {plain:.1f} ms as Streamlit comes (at most {limit}),"
-                    f" {page / ours:.2f} times {ours:.1f} ms with the page's settings",
-                    flush=True,
-                )
+                name = f"Shares, k = {k}, {'new' if new else 'same'} snapshot (at most {limit})"
+                _print_costs(name, costs(world, yardsticks, k, new=new))
+        for page in ("compare", "privacy", "health"):
+            _print_costs(f"{page.capitalize()}, k = 64", costs(world, yardsticks, 64, page=page))
+
+
+def _print_costs(name: str, found: list[float]) -> None:
+    page, plain, ours = found
+    print(
+        f"{name:<45} {page:5.1f} ms; {page / plain:.2f} times {plain:.1f} ms as Streamlit comes, "
+        f"{page / ours:.2f} times {ours:.1f} ms with the page's settings",
+        flush=True,
+    )
 
 
 def many_viewers(count: int, minutes: float) -> None:

@@ -108,7 +108,8 @@ def choose_metric(
     metrics: Sequence[Metric], *, key: str = _METRIC, label: str = "Metric"
 ) -> Metric:
     """Let the viewer choose one of the metrics; at first that of the page before."""
-    by_name = {metric.name: metric for metric in metrics}
+    # Those first that have figures to show.
+    by_name = {each.name: each for each in sorted(metrics, key=lambda each: not each.values)}
     if key != _METRIC:
         return by_name[st.selectbox(label, list(by_name), key=key, bind="query-params")]
     here = st.session_state.get(_PAGE)
@@ -117,6 +118,9 @@ def choose_metric(
         # The one for this run, the other for the link.
         st.session_state[key] = st.query_params[key] = before
     name: str = st.selectbox(label, list(by_name), key=key, bind="query-params")
+    if st.query_params.get(key) != name:
+        # Else a link to the first would lead to another one when more are asked.
+        st.query_params[key] = name
     st.session_state[_CHOSEN] = here, name
     return by_name[name]
 

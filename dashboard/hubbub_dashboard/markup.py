@@ -140,7 +140,7 @@ def table(selection: Selection, probability: float) -> str:
         "Share",
         f"{level} interval",
         f"{level}, all at once",
-        "Rank",
+        "Rank, all at once",
         "Above zero?",
     )
     return parts.table("Figures", columns, (_row(value, selection) for value in selection.values))

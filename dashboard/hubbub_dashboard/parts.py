@@ -99,7 +99,7 @@ def exact(number: float, shown: str) -> str:
 def exact_interval(low: float, high: float, places: int, unit: str = "\u202f%") -> str:
     """An interval of shares, with all digits of both ends."""
     lower = exact(low, text.bare_low(low, places))
-    return f"{lower} to {exact(high, text.bare_percent(high, places))}{unit}"
+    return f"{lower} to {exact(high, text.bare_high(high, places))}{unit}"
 
 
 def kept_together(said: str) -> str:

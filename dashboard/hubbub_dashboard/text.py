@@ -12,7 +12,7 @@ NOT_DISTINGUISHABLE: Final = "not distinguishable from zero"
 
 OPEN_DOMAIN: Final = (
     "Any text is an answer here, so there is no list of values to show. To see the shares of "
-    "some, write them to a file, one a line, and name the file:"
+    "some, whoever runs the aggregator writes them to a file, one a line, and names the file:"
 )
 
 # A number and its unit stay on one line.
@@ -69,35 +69,45 @@ def signed_points(difference: float, places: int) -> str:
 
 
 def p_value(probability: float) -> str:
-    """Write a p-value with two digits, or that it is below 0.0001."""
-    return "< 0.0001" if probability < 0.0001 else f"{probability:.2g}"
+    """Write a p-value with three digits, or that it is below 0.0001."""
+    return "< 0.0001" if probability < 0.0001 else f"{probability:.3g}"
 
 
 def points(share: float, places: int) -> str:
     """Write a difference of shares as "−1.4 points", hundredths of everybody."""
-    return f"{bare_percent(share, places)} points"
+    said = bare_percent(share, places)
+    return f"{said} point{'' if said == '1' else 's'}"
 
 
 def interval(low: float, high: float, places: int) -> str:
     """Write an interval of shares as "−0.4 to 2.1"."""
-    return f"{bare_low(low, places)} to {bare_percent(high, places)}"
+    return f"{bare_low(low, places)} to {bare_high(high, places)}"
 
 
 def bare_low(low: float, places: int) -> str:
-    """Write an interval's lower end, without the unit.
+    """Write an interval's lower end, without the unit."""
+    return bare_percent(visible(low, places), places)
 
-    One below 0 that would round to 0 is rounded down instead: it must show that the interval
-    contains 0.
+
+def bare_high(high: float, places: int) -> str:
+    """Write an interval's upper end, without the unit."""
+    return bare_percent(visible(high, places), places)
+
+
+def visible(end: float, places: int) -> float:
+    """Move an interval's end away from 0 if it would be written as 0 and is not.
+
+    Whether an interval holds 0 must be seen from how it is written.
     """
-    least = 10.0 ** -(places + 2)
-    return bare_percent(min(low, -least) if low < 0 else low, places)
+    return math.copysign(max(abs(end), 10.0 ** -(places + 2)), end) if end else end
 
 
 def influence(values: Sequence[Value]) -> str:
     """Say how far one hostile report moves an estimate, to two digits."""
     largest = max(value.influence for value in values)
     places = max(0, 1 - math.floor(math.log10(100 * largest)))
-    return f"one hostile report moves an estimate by up to ±{percent(largest, places)}"
+    at_most = _up(100 * largest, places) / 100
+    return f"one hostile report moves an estimate by up to ±{percent(at_most, places)}"
 
 
 def count(n: int) -> str:
@@ -157,6 +167,11 @@ def epsilon_in_words(epsilon: Epsilon) -> str:
         f"whoever sees it and thought an answer 50:50 can be at most {sure}{_NARROW_SPACE}% sure "
         f"afterwards."
     )
+
+
+def up(share: float, places: int) -> float:
+    """Round a share up to so many decimals of a percentage."""
+    return _up(100 * share, places) / 100
 
 
 def _up(number: float, places: int) -> float:
@@ -222,7 +237,8 @@ def publishing(step: int) -> str:
     """Say when figures change, and why not more often."""
     return (
         f"While the round is open, figures change only when at least {count(step)} more reports "
-        f"have come in, so that refreshing singles nobody out."
+        f"have come in, so that refreshing singles nobody out. When it closes, what is "
+        f"left is published, however little it is."
     )
 
 
@@ -235,6 +251,11 @@ def doubt_explained(values: Sequence[Value], *, final: bool) -> str | None:
     """Say what a hollow diamond means, if there is one."""
     if all(value.found for value in values):
         return None
+    if not final:
+        return (
+            f"◇ {doubt(final=final)}: while the round is open that is judged by a stricter rule "
+            f"than the intervals, also where these lie above 0."
+        )
     return (
         f"◇ {doubt(final=final)}: judged over all values at once, the noise alone could have "
         f"made such an estimate."
@@ -277,10 +298,16 @@ def searched(shown: int, matches: int, total: int, find: str) -> str:
     return f"{count(matches)} {have} {quoted(find)} in the name, of {count(total)}.{largest}"
 
 
-def seen_by_aggregator(epsilon: Epsilon) -> str:
-    """Say what the aggregator learns about one device."""
+def seen_by_aggregator(epsilon: Epsilon, rounds: int) -> str:
+    """Say what the aggregator learns about one device; `rounds`: how many there have been."""
+    several = (
+        "That is one report: a device that answers more rounds tells more, see the page Privacy. "
+        if rounds > 1
+        else ""
+    )
     return (
         "Every answer was randomised on its device before it was sent, so no report tells "
-        f"whether it is true. {epsilon_in_words(epsilon)} The aggregator can see the network "
+        f"whether it is true. {epsilon_in_words(epsilon)} {several}The aggregator can see the "
+        "network "
         "address each report came from, and one device could submit many reports."
     )

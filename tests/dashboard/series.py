@@ -32,6 +32,7 @@ def make_shares(
     error: float = 0.01,
     state: RoundState = CLOSED,
     n: int = 1_000,
+    influence: float = 0.001,
 ) -> Shares:
     """A snapshot whose intervals are 3 standard errors wide on each side."""
     estimate = np.array(estimates)
@@ -44,6 +45,7 @@ def make_shares(
         std_error=np.full(len(estimate), error),
         low=estimate - 3 * error,
         high=estimate + 3 * error,
+        influence=influence,
     )
 
 

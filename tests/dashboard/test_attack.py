@@ -107,7 +107,9 @@ def test_an_open_round_asks_for_more() -> None:
 def test_so_many_do_more_than_the_noise() -> None:
     estimates = snapshot()
     found = attack.attack(estimates, SUPPORT, 1)
-    narrowest = min((value.high - value.low) / 2 for value in estimates.values)
+    narrowest = min(
+        max(value.high - value.estimate, value.estimate - value.low) for value in estimates.values
+    )
     assert found.overtaking is not None
     influence = estimates.values[0].influence
     assert (found.overtaking - 1) * influence <= narrowest < found.overtaking * influence

@@ -1,11 +1,25 @@
 """The sentences that are read first on the page of shares."""
 
-import pytest
+from dataclasses import replace
+from typing import Any
 
-from hubbub_aggregator.estimation.intervals import normal_quantile
-from hubbub_dashboard.reading.answers import RoundState
+import numpy as np
+import pytest
+from scipy import stats
+
+from hubbub.exact import Epsilon
+from hubbub.v1 import estimate_pb2
+from hubbub_aggregator.planning.choice import best
+from hubbub_aggregator.services.figures import figures_of
+from hubbub_dashboard.reading.answers import RoundState, Value, estimates_of
 from hubbub_dashboard.shares import findings
 from tests.dashboard.snapshots import make_estimates, make_value
+
+FACTS: dict[str, Any] = {
+    "state": estimate_pb2.ROUND_STATE_CLOSED,
+    "target": estimate_pb2.TARGET_RESPONDENTS,
+    "level": 0.95,
+}
 
 
 def plain(said: str | None) -> str:
@@ -55,13 +69,63 @@ def test_how_sure_and_what_half_of_that_takes() -> None:
     assert plain(closed).endswith("four times as many reports, 49,380 in a round.")
 
 
-def test_reports_to_show_have_the_power_that_is_promised() -> None:
-    z, error, estimate = normal_quantile(0.95), 0.01, 0.015
-    needed = findings.reports_to_show(estimate, z * error, error, 1_000)
+def test_an_open_round_does_not_ask_for_what_a_closed_one_would_have() -> None:
+    # Its interval excludes 0, and the rule for open rounds does not find it yet.
+    value = replace(make_value("good", 0.04), found=False)
+    said = findings.more_reports(make_estimates(value, make_value("poor", 0.9)), 1)
+    assert plain(said).startswith("“good” would count as present if the round closed now")
+    unsure = make_value("good", 0.02)
+    said = findings.more_reports(make_estimates(unsure, make_value("poor", 0.9)), 1)
+    assert "when the round is closed, show it" in plain(said).replace("would, when", "when")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "k", "epsilon", "n", "share"),
+    [
+        ("optimised-unary", 16, "4", 200, 0.046),
+        ("optimised-unary", 16, "1", 5_000, 0.05),
+        ("optimised-unary", 1_024, "1", 400, 0.308),
+        ("subset-selection", 16, "3", 30, 0.131),
+        ("randomised-response", 2, "4", 100, 0.023),
+        ("randomised-response", 16, "1", 200, 0.449),
+    ],
+)
+def test_so_many_reports_show_it_in_four_of_five_rounds(
+    mechanism: str, k: int, epsilon: str, n: int, share: float
+) -> None:
+    """By the exact law of the count, with few reports and with many."""
+    support = best(mechanism, k, Epsilon.parse(epsilon)).support
+    p, q = map(float, support)
+    rate = q + share * (p - q)
+
+    def snapshot(n: int, count: int) -> Value:
+        counts = np.array([count, *[round(q * n)] * (k - 1)])
+        labels = [str(place) for place in range(k)]
+        (value, *_) = figures_of(
+            support,
+            labels,
+            counts,
+            n,
+            closed=True,
+            whole=True,
+            target="respondents",
+            level=0.95,
+        )
+        return estimates_of(estimate_pb2.Estimates(n=n, values=[value], **FACTS)).values[0]
+
+    value = replace(snapshot(n, round(rate * n)), found=False, estimate=share)
+    value = replace(value, count=rate * n)  # type: ignore[arg-type]
+    others = [make_value(str(place), 0.0) for place in range(k - 1)]
+    estimates = make_estimates(value, *others, n=n, state=RoundState.CLOSED)
+    needed = findings.reports_to_find(value, estimates)
     assert needed is not None
-    # Rounded up to two digits, of (1.96 + 0.84)² · (0.01/0.015)² thousand.
-    assert needed == 3_500
-    then = error * (1_000 / 3_490) ** 0.5
-    assert (estimate - z * then) / then == pytest.approx(0.8416, abs=0.01)
-    assert findings.reports_to_show(0.0, z * error, error, 1_000) is None
-    assert findings.reports_to_show(1e-9, z * error, error, 1_000) is None
+    least = next(
+        count for count in range(int(q * needed), needed + 1) if snapshot(needed, count).found
+    )
+    power = float(stats.binom.sf(least - 1, needed, rate))
+    assert 0.75 <= power <= 0.96
+
+
+def test_what_cannot_be_is_not_asked_for() -> None:
+    impossible = replace(make_value("good", 3.35), found=False, simultaneous_low=-0.1)
+    assert findings.more_reports(make_estimates(impossible), 1) is None

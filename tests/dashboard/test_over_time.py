@@ -119,7 +119,7 @@ class TestSteps:
         shares = (
             make_shares(0, [0.5, 0.5]),
             None,
-            make_shares(2, [0.5, 0.5], error=0.1),
+            make_shares(2, [0.5, 0.5], influence=0.02),
             make_shares(3, [0.5, 0.5]),
             make_shares(4, [0.5, 0.5], state=OPEN),
         )
@@ -131,10 +131,12 @@ class TestSteps:
         kinds = [kind_of(round_, known) for round_, known in zip(rounds, shares, strict=True)]
         assert kinds == [Kind.CLOSED, Kind.EMPTY, Kind.TOO_FEW, Kind.CLOSED, Kind.OPEN]
 
-    def test_one_sure_share_is_enough_to_draw_a_round(self) -> None:
-        shares = make_shares(0, [0.5, 0.5])
-        shares.high[0] = 1.5
-        assert kind_of(Round(0, CLOSED, 1_000), shares) is Kind.CLOSED
+    def test_whether_a_round_is_drawn_hangs_on_how_many_answered_alone(self) -> None:
+        """Else those would be drawn whose noise is unusual."""
+        quiet, loud = (make_shares(0, [0.5, 0.5], error=error) for error in (0.001, 0.5))
+        few = make_shares(0, [0.5, 0.5], error=0.001, influence=0.02)
+        kinds = [kind_of(Round(0, CLOSED, 1_000), each) for each in (quiet, loud, few)]
+        assert kinds == [Kind.CLOSED, Kind.CLOSED, Kind.TOO_FEW]
 
     def test_what_is_not_there_and_what_cannot_be_read(self) -> None:
         assert kind_of(Round(0, OPEN, 0), None) is Kind.WAITING
@@ -247,13 +249,13 @@ class TestGaps:
         None,
         None,
         make_shares(3, [0.4, 0.3, 0.3]),
-        make_shares(4, [0.5, 0.3, 0.2], error=0.1, n=30),
+        make_shares(4, [0.5, 0.3, 0.2], n=30, influence=0.06),
     )
 
     def test_are_told_with_their_reason(self) -> None:
         assert notes.gaps(self.series) == [
-            "Nothing is drawn of round 4 (too few reports: no share is known to within 25 points "
-            "either way).",
+            "Nothing is drawn of round 4 (too few reports for a share to be known to within "
+            "25 points either way).",
             "Nothing is drawn of rounds 1–2 (closed with no reports, or the counts were "
             "forgotten).",
             "Across a gap, a change is one from the round drawn before it.",

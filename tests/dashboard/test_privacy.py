@@ -84,7 +84,10 @@ def test_figures_are_those_of_certify(certified: dict[str, Any], name: str) -> N
         ("kept", "ε = ln 3, for the one report it sends."),
         ("open", "ε = 1, for the one report it sends."),
         ("week", "ε = 0.5 for every report, at most ε = 3.5 in all for 7 rounds."),
-        ("year", "ε = 5 for every report, at most ε = 30 in all, of 365 rounds."),
+        (
+            "year",
+            "ε = 5 for every report, at most ε = 30 in all: before 365 rounds are over it stops.",
+        ),
         (
             "sampled",
             "ε ≈ 8.788898, charged before its first report, for 8 of 365 rounds at ε = ln 3 each.",

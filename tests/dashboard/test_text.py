@@ -65,7 +65,7 @@ def test_a_lower_end_below_zero_is_seen_to_be(low: float, places: int, shown: st
 
 
 @pytest.mark.parametrize(
-    ("influence", "shown"), [(0.000_432_8, "0.043"), (0.012, "1.2"), (0.5, "50")]
+    ("influence", "shown"), [(0.000_432_8, "0.044"), (0.012, "1.2"), (0.5, "50")]
 )
 def test_influence_keeps_two_digits(influence: float, shown: str) -> None:
     said = text.influence([replace(make_value("a", 0.5), influence=influence)])

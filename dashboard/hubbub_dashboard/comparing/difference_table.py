@@ -21,8 +21,7 @@ def table(comparison: Comparison, shown: Shown) -> str:
         f"{level} interval",
         *([f"{level}, all at once"] if several else []),
         "Std error",
-        "p",
-        *(["p, adjusted"] if several else []),
+        *([] if several else ["p"]),
         "A difference?",
     )
     rows = (_row(comparison, shown, difference) for difference in shown.differences)
@@ -38,8 +37,7 @@ def _row(comparison: Comparison, shown: Shown, difference: Difference) -> Row:
         exact_interval(difference.low, difference.high, places, unit=""),
         *([exact_interval(*together, places, unit="")] if several else []),
         exact(difference.std_error, text.bare_percent(difference.std_error, places)),
-        _p(difference.p_value),
-        *([_p(difference.adjusted_p_value)] if several else []),
+        *([] if several else [_p(difference.p_value)]),
         '<span aria-hidden="true">●</span> yes' if found else f"◇ {shown.doubt}",
     )
     return Row(escape(name(comparison, difference)), cells, "" if found else "doubt")

@@ -6,7 +6,6 @@ from typing import Final
 from hubbub_dashboard import text
 from hubbub_dashboard.comparing.shown import Kind, Shown, kind_of
 from hubbub_dashboard.reading.answers import Comparison, Difference, Side
-from hubbub_dashboard.shares.findings import reports_to_show
 
 PURPOSE: Final = (
     "Two values, two rounds, or two metrics with the same values: what differs, and how surely."
@@ -14,6 +13,12 @@ PURPOSE: Final = (
 
 # So many differences are told one by one.
 _TOLD: Final = 3
+
+# Normal quantile: what is really there is seen in 4 of 5 collections.
+_POWER: Final = 0.8416
+
+# More than this many times the reports is out of reach, and so not said.
+_MOST_TIMES: Final = 1_000
 
 
 def answer(comparison: Comparison, shown: Shown) -> str:
@@ -48,29 +53,37 @@ def _others(rest: int) -> str:
 
 
 def _preliminary(comparison: Comparison, shown: Shown) -> str:
+    if kind_of(comparison) is Kind.VALUES:
+        return f"Preliminary: {_of_two(comparison, shown)}"
     largest = _largest(comparison.differences)[0]
-    return f"Preliminary: {_clause(comparison, largest, shown.places)}"
+    if any(each.distinguishable for each in comparison.differences):
+        return f"Preliminary: {_clause(comparison, largest, shown.places)}"
+    one, other = (_name(comparison, side) for side in (comparison.left, comparison.right))
+    return (
+        f"Preliminary: {one} and {other} cannot be told apart so far. The largest difference is "
+        f"that of {text.quoted(largest.left)}, which looks "
+        f"{text.points(abs(largest.estimate), shown.places)} "
+        f"{'higher' if largest.estimate >= 0 else 'lower'} in {one}."
+    )
 
 
 def _of_two(comparison: Comparison, shown: Shown) -> str:
     (difference,) = comparison.differences
     if difference.distinguishable:
         return _clause(comparison, difference, shown.places)
-    ahead = difference.estimate >= 0
-    first, second = difference.left, difference.right
-    low, high = difference.simultaneous_low, difference.simultaneous_high
-    if not ahead:
-        first, second, low, high = second, first, -high, -low
+    first, second = text.quoted(difference.left), text.quoted(difference.right)
+    low = _ahead(difference.simultaneous_low, shown.places)
+    high = _ahead(difference.simultaneous_high, shown.places)
     return (
-        f"Whether {text.quoted(first)} is ahead of {text.quoted(second)} cannot be told: it looks "
-        f"like {text.points(abs(difference.estimate), shown.places)}, and anything from "
-        f"{_behind(low, shown.places)} to {text.points(high, shown.places)} ahead agrees with the "
-        f"reports."
+        f"{first} and {second} cannot be told apart: {first} looks "
+        f"{_ahead(difference.estimate, shown.places)}, and anything from {low} to {high} agrees "
+        f"with the reports."
     )
 
 
-def _behind(low: float, places: int) -> str:
-    return f"{text.points(-low, places)} behind"
+def _ahead(difference: float, places: int) -> str:
+    size = abs(text.visible(difference, places))
+    return f"{text.points(size, places)} {'ahead' if difference >= 0 else 'behind'}"
 
 
 def _clause(comparison: Comparison, difference: Difference, places: int) -> str:
@@ -81,10 +94,11 @@ def _clause(comparison: Comparison, difference: Difference, places: int) -> str:
         low, high = -high, -low
     between = f"({text.interval(low, high, places)}, {text.level(comparison.level)})"
     if kind_of(comparison) is Kind.VALUES:
-        first, second = difference.left, difference.right
-        if not more:
-            first, second = second, first
-        return f"{text.quoted(first)} is ahead of {text.quoted(second)} by {size} {between}."
+        where = "ahead of" if more else "behind"
+        return (
+            f"{text.quoted(difference.left)} is {size} {where} {text.quoted(difference.right)} "
+            f"{between}."
+        )
     one, other = (_name(comparison, side) for side in (comparison.left, comparison.right))
     return (
         f"{_capital(one)} has {size} {'more' if more else 'less'} of "
@@ -129,29 +143,29 @@ def more_reports(comparison: Comparison) -> str | None:
     if difference.distinguishable or not difference.estimate:
         return None
     half = (difference.high - difference.low) / 2
-    needed = reports_to_show(difference.estimate, half, difference.std_error, comparison.left.n)
-    if needed is None:
-        return (
-            "If that is what it really is, more than a thousand times as many reports would have "
-            "to come in to show it."
-        )
+    times = ((half + _POWER * difference.std_error) / abs(difference.estimate)) ** 2
+    if abs(difference.estimate) > 1 or times > _MOST_TIMES:
+        return None
+    needed = text.rounded_up(times * comparison.left.n, 2)
     return (
-        f"If that is what it really is, about {text.count(needed)} reports would show it in 4 of "
-        f"5 collections."
+        f"If that is what it really is, some {text.count(needed)} reports would be enough to show "
+        f"it in 4 of 5 collections."
     )
 
 
 def limit(comparison: Comparison, places: int) -> str | None:
-    """Say how large a difference would have been seen in a closed round, at the least."""
+    """Say how large a difference must look to stand out in a closed round."""
     if kind_of(comparison) is Kind.VALUES or not comparison.final:
         return None
-    half = max(
+    halves = [
         (difference.simultaneous_high - difference.simultaneous_low) / 2
         for difference in comparison.differences
-    )
+    ]
+    least, most = (text.bare_percent(half, places) for half in (min(halves), max(halves)))
+    if least == most:
+        return f"A difference stands out from about {most} points on."
     return (
-        f"With so many reports a difference has to be more than about "
-        f"{text.points(half, places)} to stand out."
+        f"A difference stands out from about {least} to {most} points on, depending on the value."
     )
 
 

@@ -31,6 +31,8 @@ class Shares:
     low: Floats
     high: Floats
     """Intervals that cover all values of this round at once."""
+    influence: float
+    """How far one hostile report moves a share."""
 
     @property
     def size(self) -> int:
@@ -71,6 +73,7 @@ def shares_of(message: estimate_pb2.Estimates) -> Shares:
         std_error=_floats(value.std_error for value in values),
         low=_floats(value.simultaneous_low for value in values),
         high=_floats(value.simultaneous_high for value in values),
+        influence=max((value.influence for value in values), default=0.0),
     )
 
 

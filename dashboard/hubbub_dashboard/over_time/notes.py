@@ -15,7 +15,9 @@ def sureness(series: Series) -> str | None:
         return None
     return (
         f"Intervals of changes ({at_once(series)}) allow for how many are looked at: where nothing "
-        f"changes, at most 1 of {round(1 / (1 - LEVEL))} such series has any mark."
+        f"changes, at most 1 of {round(1 / (1 - LEVEL))} such series has any mark. That is of one "
+        f"look: whoever looks at every new round for months sees a mark sooner or later, and as "
+        f"more rounds are shown, one may go again."
     )
 
 
@@ -59,7 +61,7 @@ def still_open(series: Series) -> str | None:
 def gaps(series: Series) -> list[str]:
     """Say of which rounds nothing is drawn, and why; one sentence a reason."""
     reasons = {
-        Kind.TOO_FEW: f"too few reports: no share is known to within "
+        Kind.TOO_FEW: f"too few reports for a share to be known to within "
         f"{text.points(WIDEST / 2, 0)} either way",
         Kind.EMPTY: "closed with no reports, or the counts were forgotten",
         Kind.WAITING: "open, and no snapshot yet",

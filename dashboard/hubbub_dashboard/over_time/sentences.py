@@ -25,6 +25,14 @@ def once(name: str, *, periodic: bool) -> str:
 
 def answer(series: Series, drawn: Sequence[int]) -> str:
     """Say what changed since the last round: the sentence that is read first."""
+    newest = series.points[-1]
+    still = (
+        f"Round {newest.number} is open and not judged yet. " if newest.kind is Kind.OPEN else ""
+    )
+    return f"{still}{_of_closed(series, drawn)}"
+
+
+def _of_closed(series: Series, drawn: Sequence[int]) -> str:
     step = series.last
     if step is None:
         return _too_few_rounds(series)
@@ -89,7 +97,9 @@ def limit(series: Series) -> str | None:
     what = (
         "If anything did change, it was by less" if unseen.all() else "Any other change was smaller"
     )
-    return f"{what} than {text.points(most, _places(step))} ({at_once(series)})."
+    places = _places(step)
+    # Rounded up: it is a bound.
+    return f"{what} than {text.points(text.up(most, places), places)} ({at_once(series)})."
 
 
 def at_once(series: Series) -> str:

@@ -116,5 +116,8 @@ def attack(estimates: Estimates, support: Support, hostile: int) -> Attack:
 
 
 def _overtaking(selection: Selection, influence: float) -> int:
-    halves = ((selection.high(value) - selection.low(value)) / 2 for value in selection.values)
-    return int(min(halves) / influence) + 1
+    sides = (
+        max(selection.high(value) - value.estimate, value.estimate - selection.low(value))
+        for value in selection.values
+    )
+    return int(min(sides) / influence) + 1

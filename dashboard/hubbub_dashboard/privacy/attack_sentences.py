@@ -38,7 +38,7 @@ def surviving(attack: Attack, state: RoundState) -> str | None:
     if not attack.surviving:
         return (
             "Then no value would surely be above zero any more: the hostile reports could have "
-            "made every one of them."
+            "made any one of them."
         )
     names = listed(attack.surviving)
     if not lost:

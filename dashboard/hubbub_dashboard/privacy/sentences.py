@@ -13,12 +13,6 @@ from hubbub.statement.words import Words
 from hubbub_dashboard import text
 from hubbub_dashboard.privacy.promise import Promise
 
-ODDS: Final = (
-    "Somebody thinks that a device has a certain answer, and then sees its reports. However sure "
-    "they were before, afterwards they can be no less sure than the first figure, and no surer "
-    "than the second, whatever else they know."
-)
-
 OWNER: Final = "Word for word, from `python -m hubbub show`:"
 
 _WORDS: Final = Words()
@@ -48,8 +42,22 @@ def cost(promise: Promise) -> str:
     if promise.is_single:
         return f"What it cost the device: ε = {contract.epsilon.text}, for the one report it sends."
     most = f"at most {_epsilon(told.allowed)} in all"
-    why = f", of {rounds}" if promise.is_capped else f" for {rounds}"
+    why = f": before {rounds} are over it stops" if promise.is_capped else f" for {rounds}"
     return f"What it cost the device: ε = {contract.epsilon.text} for every report, {most}{why}."
+
+
+def odds(promise: Promise) -> str:
+    """What the table of odds says, and of what it does not."""
+    said = (
+        "Somebody thinks that a device has a certain answer, and then sees its reports. However "
+        "sure they were before, afterwards they can be no less sure than the first figure, and no "
+        "surer than the second, whatever else they know"
+    )
+    memo = promise.told.memo
+    if memo is None:
+        return f"{said}."
+    shared = ", or which answers share a row of it" if memo.hashes is not None else ""
+    return f"{said}, but for when answers changed: that a memo does not hide{shared}."
 
 
 def meaning(promise: Promise) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 """What a snapshot says, in the sentences that are read first. Pure; plain text, not markup."""
 
+import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Final
 
 from hubbub_dashboard import text
@@ -63,7 +65,7 @@ def sureness(estimates: Estimates, places: int) -> str:
     else:
         more = f"Half of that takes four times as many reports: {text.count(3 * n)} more."
     return (
-        f"How sure: each share is known to about ±{text.points(half, places)} "
+        f"How sure: each share by itself is known to ±{text.points(half, places)} or better "
         f"({text.level(estimates.level)}). {more}"
     )
 
@@ -75,24 +77,36 @@ def more_reports(estimates: Estimates, places: int) -> str | None:
     if not doubtful:
         return None
     value = max(doubtful, key=lambda value: value.estimate)
-    half = value.estimate - value.simultaneous_low
-    needed = reports_to_show(value.estimate, half, value.std_error, estimates.n)
+    name = text.quoted(value.label)
+    if value.simultaneous_low > 0:
+        return (
+            f"{name} would count as present if the round closed now; while it is open a stricter "
+            f"rule decides."
+        )
+    needed = reports_to_find(value, estimates)
     if needed is None:
         return None
+    when = "" if estimates.state is RoundState.CLOSED else ", once it is closed,"
     return (
-        f"How many more: if {text.quoted(value.label)} really has "
-        f"{text.percent(value.estimate, places)}, about {text.count(needed)} reports in all would "
-        f"show it in 4 of 5 rounds."
+        f"How many more: if {name} really has {text.percent(value.estimate, places)}, a round of "
+        f"about {text.count(needed)} reports would{when} show it, in 4 of 5 cases."
     )
 
 
-def reports_to_show(estimate: float, half: float, std_error: float, n: int) -> int | None:
-    """How many reports would show what n of them do not, in 4 of 5 collections, to two digits.
+def reports_to_find(value: Value, estimates: Estimates) -> int | None:
+    """How many reports show a share in 4 of 5 closed rounds, if it is as estimated; two digits.
 
-    `estimate`: a share or difference, if it is right; `half`: from there to the end of its
-    interval that is nearer to 0. Both, and the error, shrink as 1/√n. None: out of reach.
+    By the arcsine of the rates of support, on which a count's spread is the same everywhere: of a
+    value with this share, and of one that nobody has. None: out of reach, or no share at all.
     """
-    if not estimate:
+    n, share = estimates.n, value.estimate
+    apart = 1 / (n * value.influence)
+    nobody = value.count / n - share * apart
+    somebody = nobody + share * apart
+    if share > 1 or not 0 <= nobody < somebody <= 1:
         return None
-    times = ((half + _POWER * std_error) / abs(estimate)) ** 2
-    return text.rounded_up(times * n, 2) if times <= _MOST_TIMES else None
+    miss = -math.expm1(math.log(estimates.level) / len(estimates.values))
+    z = NormalDist().inv_cdf(1 - miss / 2)
+    distance = 2 * (math.asin(math.sqrt(somebody)) - math.asin(math.sqrt(nobody)))
+    needed = ((z + _POWER) / distance) ** 2
+    return text.rounded_up(needed, 2) if needed <= _MOST_TIMES * n else None

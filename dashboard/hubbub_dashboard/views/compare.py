@@ -83,8 +83,9 @@ def choose_values(metrics: Sequence[Metric]) -> Chosen | str:
     if len(metric.values) < 2:
         return "This metric has one value, and so nothing to compare it with."
     with st.container(horizontal=True):
-        left = choose_value("A value", metric.values, 0, key="left")
-        right = choose_value("and another", metric.values, 1, key="right")
+        left = choose_value("A value", metric.values, key="left")
+        others = tuple(label for label in metric.values if label != left)
+        right = choose_value("and another", others, key="right")
     for label in (left, right):
         if label not in metric.values:
             return f"`{metric.name}` has no value {text.quoted(label)}."
@@ -93,19 +94,18 @@ def choose_values(metrics: Sequence[Metric]) -> Chosen | str:
     return Chosen(round_, round_, ((left, right),))
 
 
-def choose_value(name: str, values: tuple[str, ...], index: int, *, key: str) -> str:
+def choose_value(name: str, values: tuple[str, ...], *, key: str) -> str:
     if len(values) > _MOST_LISTED:
-        return st.text_input(name, value=values[index], key=key, bind="query-params")
-    chosen: str = st.selectbox(name, values, index=index, key=key, bind="query-params")
+        return st.text_input(name, value=values[0], key=key, bind="query-params")
+    chosen: str = st.selectbox(name, values, key=key, bind="query-params")
     return chosen
 
 
 def choose_rounds(metrics: Sequence[Metric]) -> Chosen | str:
-    repeated = [metric for metric in metrics if len(metric.rounds) > 1]
-    if not repeated:
-        return "No metric here has had two rounds yet."
     with st.container(horizontal=True):
-        metric = frame.choose_metric(repeated)
+        metric = frame.choose_metric(metrics)
+        if len(metric.rounds) < 2:
+            return f"`{metric.name}` has not had two rounds that could be compared."
         newest = frame.choose_round(metric)
         before = [round_ for round_ in metric.rounds if round_.number < newest.number]
         others = [round_ for round_ in metric.rounds if round_.number != newest.number]
@@ -123,17 +123,12 @@ def choose_rounds(metrics: Sequence[Metric]) -> Chosen | str:
 
 
 def choose_metrics(metrics: Sequence[Metric]) -> Chosen | str:
-    alike = [
-        metric
-        for metric in metrics
-        if any(other is not metric and same_domain(metric, other) for other in metrics)
-    ]
-    if not alike:
-        return "No two metrics here have the same values."
     with st.container(horizontal=True):
-        left = frame.choose_metric(alike)
+        left = frame.choose_metric(metrics)
         left_round = RoundOf(left, frame.choose_round(left))
-    others = [other for other in alike if other is not left and same_domain(left, other)]
+    others = [other for other in metrics if other is not left and same_domain(left, other)]
+    if not others:
+        return f"No other metric has the values of `{left.name}`."
     with st.container(horizontal=True):
         right = frame.choose_metric(others, key="other-metric", label="and metric")
         right_round = RoundOf(right, frame.choose_round(right, key="other-metric-round"))

@@ -93,7 +93,7 @@ def promised(known: Promise, metric: Metric, metrics: Sequence[Metric]) -> None:
         odds.append(known.odds_of_all)
         columns.append("After the series" if known.contract.is_series else "After all reports")
     st.html(
-        parts.part("How sure somebody can be", sentences.ODDS)
+        parts.part("How sure somebody can be", sentences.odds(known))
         + privacy_markup.odds(beliefs.table(odds), columns)
     )
     over_rounds(known, metric, metrics)

@@ -32,6 +32,7 @@ def draw(paused: bool) -> None:
         with st.container(horizontal=True):
             metric = frame.choose_metric(metrics.value)
             round_ = frame.choose_round(metric)
+        rounds = len(metric.rounds)
         target = frame.target()
         estimates = source.estimates(metric, round_, target)
         st.html(markup.heading(metric.question, metric.name))
@@ -46,7 +47,7 @@ def draw(paused: bool) -> None:
         elif estimates.value.n:
             st.html(markup.open_domain(estimates.value.metric))
         st.html(markup.provenance(estimates.value))
-        st.html(markup.notes(text.seen_by_aggregator(estimates.value.epsilon)))
+        st.html(markup.notes(text.seen_by_aggregator(estimates.value.epsilon, rounds)))
 
 
 def figures(estimates: Estimates) -> None:

@@ -6,7 +6,7 @@ What lives in a fragment comes again at every tick; the rest only when the viewe
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, Literal, TypeVar
 
 import streamlit as st
 
@@ -32,6 +32,8 @@ _CHOSEN: Final = "chosen metric"
 _METRIC: Final = "metric"
 
 _NEWEST: Final = "newest"
+
+T = TypeVar("T")
 
 
 @st.cache_resource(show_spinner=False)
@@ -77,31 +79,41 @@ def live(draw: Callable[[bool], None]) -> None:
         draw(paused)
 
     above = st.container()
-    tick = st.segmented_control(
-        "Look again every",
-        list(_TICKS),
-        default=_USUAL_TICK,
-        required=True,
-        key="every",
-        bind="query-params",
-    )
+    tick = choose_one("Look again every", list(_TICKS), _USUAL_TICK, key="every")
     every = _TICKS[tick]
     with above:
         st.fragment(look, run_every=every)(every is None)
 
 
-def target() -> Target:
-    """Let the viewer choose whose shares are meant."""
-    chosen: Target = st.segmented_control(
-        "Shares among",
-        list(Target),
-        default=Target.RESPONDENTS,
-        format_func=lambda target: target.value,
+def choose_one(
+    label: str,
+    options: Sequence[T],
+    usual: T,
+    *,
+    key: str,
+    named: Callable[[T], str] = str,
+    label_visibility: Literal["visible", "collapsed"] = "visible",
+) -> T:
+    """Let the viewer choose one of a few options; the link says which."""
+    chosen: T | None = st.segmented_control(
+        label,
+        options,
+        default=usual,
+        format_func=named,
+        label_visibility=label_visibility,
         required=True,
-        key="among",
+        key=key,
         bind="query-params",
     )
-    return chosen
+    # A link that ends with `key=` chooses none, required or not.
+    return usual if chosen is None else chosen
+
+
+def target() -> Target:
+    """Let the viewer choose whose shares are meant."""
+    return choose_one(
+        "Shares among", list(Target), Target.RESPONDENTS, key="among", named=lambda each: each.value
+    )
 
 
 def choose_metric(
@@ -136,17 +148,14 @@ def choose_round(metric: Metric, *, key: str = "round", label: str = "Round") ->
 
 def order() -> Order:
     """Let the viewer choose the order of rows."""
-    chosen: Order = st.segmented_control(
+    return choose_one(
         "Order",
         list(Order),
-        default=Order.LISTED,
-        format_func=lambda order: order.value,
-        label_visibility="collapsed",
-        required=True,
+        Order.LISTED,
         key="order",
-        bind="query-params",
+        named=lambda each: each.value,
+        label_visibility="collapsed",
     )
-    return chosen
 
 
 def find() -> str:

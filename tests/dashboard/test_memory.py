@@ -73,6 +73,29 @@ def test_after_a_failure_the_last_answer_stays() -> None:
     assert (reading.value, reading.answered, reading.failure) == ("good", 1.0, "RpcError")
 
 
+def test_whoever_waited_for_a_failure_does_not_call_again() -> None:
+    now = [0.0]
+    calls: list[float] = []
+    begun, end = threading.Event(), threading.Event()
+    memory = make_memory(clock=lambda: now[0])
+
+    def time_out() -> str:
+        calls.append(now[0])
+        begun.set()
+        assert end.wait(30)
+        now[0] += 3.0
+        raise grpc.RpcError
+
+    viewers = [threading.Thread(target=memory.read, args=("a", time_out)) for _ in range(5)]
+    for viewer in viewers:
+        viewer.start()
+    assert begun.wait(30)
+    end.set()
+    for viewer in viewers:
+        viewer.join()
+    assert calls == [0.0]
+
+
 class Snapshot:
     pass
 

@@ -239,6 +239,24 @@ def test_a_round_can_be_chosen_and_its_link_shows_it_again(page: Page) -> None:
     expect_state(page, "Waiting for the first snapshot")
 
 
+@pytest.mark.parametrize(
+    ("link", "shown"),
+    [
+        ("/?metric=closed&every=&among=&order=", "respondents"),
+        ("/over-time?metric=repeated&every=&among=&rounds=", "respondents"),
+        ("/compare?metric=closed&every=&among=&compare=", "two values"),
+        ("/plan?asked=", "once"),
+        ("/plan?values=inf", "A number in this link is infinite."),
+        ("/plan?asked=every+round&rounds=-1e999", "A number in this link is infinite."),
+    ],
+)
+def test_a_link_that_says_nothing_is_not_an_error(page: Page, link: str, shown: str) -> None:
+    page.goto(link)
+    expect(page.locator(".hubbub.answer, .hubbub.status").first).to_be_visible()
+    expect(page.get_by_text(shown, exact=True).first).to_be_visible()
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
 def test_labels_are_text_and_nothing_else(page: Page) -> None:
     page.goto("/?metric=hostile")
     expect(page.locator("h1")).to_have_text("<b>Which</b> **one**?")

@@ -14,7 +14,7 @@ from hubbub_dashboard.reading.answers import Metric, RoundOf, RoundState, Target
 from hubbub_dashboard.reading.source import Source
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round, read_estimates
-from tests.processes import ServeProcess
+from tests.processes import ServeProcess, until
 
 NAME = "health.self_rated"
 DAY = 86_400
@@ -201,3 +201,39 @@ def test_nothing_has_answered_yet() -> None:
     assert reading.value is None
     assert reading.answered is None
     assert reading.failure == "UNAVAILABLE"
+
+
+def test_another_aggregator_at_the_same_address_is_believed_about_metrics_of_the_same_name(
+    tmp_path: Path,
+) -> None:
+    clock, address, shown = Clock(), "127.0.0.1:0", []
+    source: Source | None = None
+    for values in (("yes", "no"), ("red", "green")):
+        folder = tmp_path / values[0]
+        folder.mkdir()
+        operator, path = Operator.create(folder / "keys"), folder / "metrics.hubbub"
+        path.write_bytes(operator.sign([make_metric(NAME, values=values)]))
+        bundle = Bundle.load(path, operator_key=operator.key)
+        with ServeProcess(
+            operator, path, folder / "reports.sqlite3", private_listen=address
+        ) as serve:
+            address = serve.private
+            answer(serve, bundle, NAME, [0] * 100)
+            close_round(serve, NAME)
+            source = source or Source(serve.private_channel(), max_age=1.0, clock=clock)
+            until(lambda: _lists(source, clock, values))
+            (metric,) = source.metrics().value or ()
+            found = source.estimates(metric, metric.newest).value
+            assert found is not None
+            shown.append(tuple(value.label for value in found.values))
+            side = RoundOf(metric, metric.newest)
+            compared = source.comparison(side, side, ((values[0], values[1]),)).value
+            assert compared is not None
+            assert [each.left for each in compared.differences] == [values[0]]
+    assert shown == [("yes", "no"), ("red", "green")]
+
+
+def _lists(source: Source, clock: Clock, values: tuple[str, ...]) -> bool:
+    clock.now += 2.0
+    metrics = source.metrics()
+    return not metrics.failure and [each.values for each in metrics.value or ()] == [values]

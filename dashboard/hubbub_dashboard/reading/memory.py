@@ -20,7 +20,7 @@ class Reading(Generic[T]):
     answered: float | None = None
     """When the last good answer came, seconds UTC; None: there never was one."""
     asked: float | None = None
-    """When it was last asked for, successfully or not."""
+    """When the last call ended, successfully or not: whoever waited for it does not call again."""
     failure: str | None = None
     """Why the last call failed; None: it did not."""
 
@@ -91,9 +91,10 @@ class Memory(Generic[K, T]):
         if kept.asked is not None and 0 <= now - kept.asked < self._max_age:
             return kept
         try:
-            return Reading(ask(), answered=now, asked=now)
+            found = ask()
         except grpc.RpcError as error:
-            return Reading(kept.value, kept.answered, now, _code(error))
+            return Reading(kept.value, kept.answered, self._clock(), _code(error))
+        return Reading(found, answered=now, asked=self._clock())
 
 
 def _code(error: grpc.RpcError) -> str:

@@ -80,10 +80,10 @@ class Source:
         self._metrics: Memory[None, tuple[Metric, ...]] = memory(1)
         self._domains: dict[bytes, tuple[str, ...]] = {}
         self._contracts: Memory[bytes, Contract] = memory(_MAX_KEPT)
-        self._estimates: Memory[tuple[str, int, Target], Estimates] = memory(
+        self._estimates: Memory[tuple[bytes, int, Target], Estimates] = memory(
             _MAX_VALUES, lambda found: _EMPTY + len(found.values)
         )
-        self._comparisons: Memory[bytes, Comparison] = memory(
+        self._comparisons: Memory[tuple[bytes, bytes, bytes], Comparison] = memory(
             _MAX_VALUES, lambda found: _EMPTY + len(found.differences)
         )
         self._shares: Memory[object, Shares] = memory(
@@ -112,9 +112,10 @@ class Source:
         self, metric: Metric, round_: Round, target: Target = Target.RESPONDENTS
     ) -> Reading[Estimates]:
         """Return the newest snapshot of a round, both as the catalogue has them."""
-        key = (metric.name, round_.number, target)
         return self._estimates.read(
-            key, lambda: self._get_estimates(*key), lambda estimates: _is_of(estimates, round_)
+            (metric.digest, round_.number, target),
+            lambda: self._get_estimates(metric.name, round_.number, target),
+            lambda estimates: _is_of(estimates, round_),
         )
 
     def comparison(
@@ -131,7 +132,12 @@ class Source:
         """
         request = _compare_request(left, right, pairs, target, level)
         return self._comparisons.read(
-            request.SerializeToString(deterministic=True),
+            # The request names metrics, and another aggregator may know others by the same names.
+            (
+                left.metric.digest,
+                right.metric.digest,
+                request.SerializeToString(deterministic=True),
+            ),
             lambda: comparison_of(self._stub.Compare(request, timeout=_TIMEOUT)),
             lambda found: _is_of(found.left, left.round) and _is_of(found.right, right.round),
         )

@@ -58,14 +58,8 @@ def choose(metrics: Sequence[Metric]) -> Chosen | str:
     listed = [metric for metric in metrics if metric.values]
     if not listed:
         return "No metric here lists its values; in open domains there is nothing to compare."
-    kind = st.segmented_control(
-        "Compare",
-        list(Kind),
-        default=Kind.VALUES,
-        format_func=lambda kind: kind.value,
-        required=True,
-        key="compare",
-        bind="query-params",
+    kind = frame.choose_one(
+        "Compare", list(Kind), Kind.VALUES, key="compare", named=lambda kind: kind.value
     )
     match kind:
         case Kind.VALUES:

@@ -83,15 +83,7 @@ def window(metric: Metric) -> int:
     """Let the viewer choose how many rounds are shown, where there are many."""
     if len(metric.rounds) <= _WINDOWS[0]:
         return _WINDOWS[0]
-    chosen: int = st.segmented_control(
-        "Newest rounds",
-        list(_WINDOWS),
-        default=_WINDOWS[0],
-        required=True,
-        key="rounds",
-        bind="query-params",
-    )
-    return chosen
+    return frame.choose_one("Newest rounds", list(_WINDOWS), _WINDOWS[0], key="rounds")
 
 
 def shown_in(place: DeltaGenerator) -> Callable[[int, int], None]:

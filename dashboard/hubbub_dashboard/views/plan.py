@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import streamlit as st
 
-from hubbub_dashboard import markup, parts, text
+from hubbub_dashboard import frame, markup, parts, text
 from hubbub_dashboard.palette import Theme
 from hubbub_dashboard.states import Status, Tone
 
@@ -30,7 +30,12 @@ def page() -> None:
     from hubbub_dashboard.planning.question import TakesLong, answered, command
 
     st.html(parts.title("What would be seen?", sentences.PURPOSE))
-    question = ask()
+    try:
+        question = ask()
+    except OverflowError:
+        # Streamlit drops what is no number from a link, but not what is no integer.
+        refuse("A number in this link is infinite.")
+        return
     try:
         # The first viewer waits for scipy too.
         with st.spinner("Working it out…"):
@@ -103,13 +108,8 @@ def _names() -> tuple[str, ...]:
 
 def _series() -> tuple[int | None, int | None, str | None, int | None]:
     """Rounds, and what makes a series of them."""
-    kind = st.segmented_control(
-        "Asked",
-        ["once", "every round", "a sample of rounds", "from a memo"],
-        default="once",
-        required=True,
-        key="asked",
-        bind="query-params",
+    kind = frame.choose_one(
+        "Asked", ["once", "every round", "a sample of rounds", "from a memo"], "once", key="asked"
     )
     if kind == "once":
         return None, None, None, None

@@ -243,7 +243,7 @@ def test_a_round_can_be_chosen_and_its_link_shows_it_again(page: Page) -> None:
     ("link", "shown"),
     [
         ("/?metric=closed&every=&among=&order=", "respondents"),
-        ("/over-time?metric=repeated&every=&among=&rounds=", "respondents"),
+        ("/over-time?metric=repeated&every=&among=&newest=", "respondents"),
         ("/compare?metric=closed&every=&among=&compare=", "two values"),
         ("/plan?asked=", "once"),
         ("/plan?values=inf", "A number in this link is infinite."),
@@ -254,6 +254,15 @@ def test_a_link_that_says_nothing_is_not_an_error(page: Page, link: str, shown: 
     page.goto(link)
     expect(page.locator(".hubbub.answer, .hubbub.status").first).to_be_visible()
     expect(page.get_by_text(shown, exact=True).first).to_be_visible()
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_what_is_planned_is_not_what_is_drawn_over_time(page: Page) -> None:
+    page.goto("/plan?values=9&asked=every+round&rounds=17")
+    expect(page.locator(".hubbub.answer")).to_be_visible()
+    page.get_by_role("link", name="Over time", exact=True).click()
+    expect(page).to_have_url(re.compile("/over-time"))
+    expect(page.get_by_text("Values drawn").first).to_be_visible()
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 

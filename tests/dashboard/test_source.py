@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,7 @@ def test_another_aggregator_at_the_same_address_is_believed_about_metrics_of_the
             answer(serve, bundle, NAME, [0] * 100)
             close_round(serve, NAME)
             source = source or Source(serve.private_channel(), max_age=1.0, clock=clock)
-            until(lambda: _lists(source, clock, values))
+            until(partial(_lists, source, clock, values))
             (metric,) = source.metrics().value or ()
             found = source.estimates(metric, metric.newest).value
             assert found is not None

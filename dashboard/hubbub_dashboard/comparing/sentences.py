@@ -140,7 +140,8 @@ def more_reports(comparison: Comparison) -> str | None:
     if kind_of(comparison) is not Kind.VALUES or not comparison.final:
         return None
     (difference,) = comparison.differences
-    if difference.distinguishable or not difference.estimate:
+    # Nothing can really be ahead by more than everybody.
+    if difference.distinguishable or not 0 < abs(difference.estimate) <= 1:
         return None
     half = (difference.high - difference.low) / 2
     times = ((half + _POWER * difference.std_error) / abs(difference.estimate)) ** 2

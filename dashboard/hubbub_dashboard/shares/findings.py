@@ -73,7 +73,8 @@ def sureness(estimates: Estimates, places: int) -> str:
 @derived
 def more_reports(estimates: Estimates, places: int) -> str | None:
     """Say how many reports would show the largest value that is not found, if one is."""
-    doubtful = [value for value in estimates.values if not value.found and value.estimate > 0]
+    # Nothing can really have more than everybody.
+    doubtful = [value for value in estimates.values if not value.found and 0 < value.estimate <= 1]
     if not doubtful:
         return None
     value = max(doubtful, key=lambda value: value.estimate)

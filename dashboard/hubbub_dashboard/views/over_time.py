@@ -83,7 +83,7 @@ def window(metric: Metric) -> int:
     """Let the viewer choose how many rounds are shown, where there are many."""
     if len(metric.rounds) <= _WINDOWS[0]:
         return _WINDOWS[0]
-    return frame.choose_one("Newest rounds", list(_WINDOWS), _WINDOWS[0], key="rounds")
+    return frame.choose_one("Newest rounds", list(_WINDOWS), _WINDOWS[0], key="newest")
 
 
 def shown_in(place: DeltaGenerator) -> Callable[[int, int], None]:
@@ -146,7 +146,8 @@ def choose_values(series: Series) -> tuple[tuple[str, ...], str]:
     wanted = st.multiselect(
         "Values drawn",
         series.values,
-        key="values",
+        # Not "values", nor "rounds" above: the page Plan has numbers of these names.
+        key="drawn",
         bind="query-params",
         max_selections=MOST_PANELS,
         placeholder="those that changed most surely, and the largest",

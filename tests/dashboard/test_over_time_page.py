@@ -197,7 +197,7 @@ def test_a_link_shows_the_same_again(page: Page) -> None:
     expect_answer(page, "Not drawn below:")
     expect_answer(page, "<i>58</i>")
     link = page.url
-    assert "values=" in link
+    assert "drawn=" in link
     page.goto("about:blank")
     page.goto(link)
     expect(page.locator("h2.panel bdi")).to_have_text(["<i>7</i>"])

@@ -130,9 +130,6 @@ def choose_metric(
         # The one for this run, the other for the link.
         st.session_state[key] = st.query_params[key] = before
     name: str = st.selectbox(label, list(by_name), key=key, bind="query-params")
-    if st.query_params.get(key) != name:
-        # Else a link to the first would lead to another one when more are asked.
-        st.query_params[key] = name
     st.session_state[_CHOSEN] = here, name
     return by_name[name]
 

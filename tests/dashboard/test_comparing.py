@@ -46,22 +46,19 @@ def said(comparison: Comparison) -> str:
     return sentence.replace("\u2068", "").replace("\u2069", "").replace("\u202f", " ")
 
 
-@pytest.mark.parametrize("estimate", [SURE, -SURE])
-def test_two_values_are_told_apart_the_larger_first(estimate: float) -> None:
-    names = ("soup", "salad") if estimate > 0 else ("salad", "soup")
-    comparison = compare(make_side(), make_side(), make_difference(*names, estimate))
+@pytest.mark.parametrize(("estimate", "where"), [(SURE, "ahead of"), (-SURE, "behind")])
+def test_two_values_are_told_apart(estimate: float, where: str) -> None:
+    comparison = compare(make_side(), make_side(), make_difference("soup", "salad", estimate))
     assert kind_of(comparison) is Kind.VALUES
-    assert said(comparison) == "“soup” is ahead of “salad” by 4.1 points (2.0 to 6.2, 95 %)."
+    assert said(comparison) == f"“soup” is 4.1 points {where} “salad” (2.0 to 6.2, 95 %)."
     assert sentences.more_reports(comparison) is None
 
 
-@pytest.mark.parametrize("estimate", [UNSURE, -UNSURE])
-def test_two_values_that_cannot_be_told_apart_say_what_agrees(estimate: float) -> None:
-    names = ("soup", "salad") if estimate > 0 else ("salad", "soup")
-    comparison = compare(make_side(), make_side(), make_difference(*names, estimate))
+def test_two_values_that_cannot_be_told_apart_say_what_agrees() -> None:
+    comparison = compare(make_side(), make_side(), make_difference("soup", "salad", UNSURE))
     assert said(comparison) == (
-        "Whether “soup” is ahead of “salad” cannot be told: it looks like 0.4 points, and anything "
-        "from 1.7 points behind to 2.5 points ahead agrees with the reports."
+        "“soup” and “salad” cannot be told apart: “soup” looks 0.4 points ahead, and anything from "
+        "1.7 points behind to 2.5 points ahead agrees with the reports."
     )
     # ((1.96 + 0.84) · 1.07 / 0.4)² times the thousand reports, to two digits.
     more = sentences.more_reports(comparison)

@@ -62,8 +62,8 @@ def test_how_sure_and_what_half_of_that_takes() -> None:
     values = make_value("good", 0.6), make_value("poor", 0.4)
     still_open = findings.sureness(make_estimates(*values), 1)
     assert plain(still_open) == (
-        "How sure: each share is known to about ±2.0 points (95 %). Half of that takes four times "
-        "as many reports: 37,035 more."
+        "How sure: each share by itself is known to ±2.0 points or better (95 %). Half of that "
+        "takes four times as many reports: 37,035 more."
     )
     closed = findings.sureness(make_estimates(*values, state=RoundState.CLOSED), 1)
     assert plain(closed).endswith("four times as many reports, 49,380 in a round.")
@@ -76,7 +76,7 @@ def test_an_open_round_does_not_ask_for_what_a_closed_one_would_have() -> None:
     assert plain(said).startswith("“good” would count as present if the round closed now")
     unsure = make_value("good", 0.02)
     said = findings.more_reports(make_estimates(unsure, make_value("poor", 0.9)), 1)
-    assert "when the round is closed, show it" in plain(said).replace("would, when", "when")
+    assert "reports would, once it is closed, show it, in 4 of 5 cases." in plain(said)
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,20 @@ def test_whoever_waited_for_a_failure_does_not_call_again() -> None:
     assert calls == [0.0]
 
 
+def test_what_is_doubted_is_asked_for_once_more() -> None:
+    now, asked = [0.0], Asked()
+    memory = make_memory(clock=lambda: now[0])
+    memory.read("a", asked, bool)
+    memory.doubt()
+    # Not at once: whoever came a moment ago has asked.
+    memory.read("a", asked, bool)
+    assert asked.count == 1
+    now[0] = 1.0
+    for _ in range(3):
+        memory.read("a", asked, bool)
+    assert asked.count == 2
+
+
 class Snapshot:
     pass
 

@@ -57,7 +57,7 @@ def test_interval_shows_both_ends() -> None:
         (-0.014, 0, "\u22121"),
         (-0.026, 0, "\u22123"),
         (0.0, 0, "0"),
-        (0.004, 0, "0"),
+        (0.004, 0, "1"),
     ],
 )
 def test_a_lower_end_below_zero_is_seen_to_be(low: float, places: int, shown: str) -> None:
@@ -125,7 +125,7 @@ def test_the_intervals_meaning_names_how_they_hold() -> None:
 def test_notes_are_there_only_where_they_apply() -> None:
     clear, doubtful, negative = (make_value("v", share) for share in (0.5, 0.02, -0.01))
     assert text.doubt_explained([clear], final=True) is None
-    for final, said in ((True, "zero: judged"), (False, "zero yet: judged")):
+    for final, said in ((True, "zero: judged"), (False, "zero yet: while the round is open")):
         assert said in str(text.doubt_explained([clear, doubtful], final=final))
     assert text.below_zero([clear, doubtful]) is None
     assert text.below_zero([negative]) is not None

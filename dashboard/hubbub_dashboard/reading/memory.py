@@ -31,6 +31,7 @@ class _Place(Generic[T]):
         self.lock = threading.Lock()
         self.reading: Reading[T] = Reading()
         self.weight = 0
+        self.doubted = False
 
 
 class Memory(Generic[K, T]):
@@ -66,10 +67,17 @@ class Memory(Generic[K, T]):
         place = self._place(key)
         with place.lock:
             kept = place.reading
-            if kept.value is None or not is_current(kept.value):
+            if kept.value is None or place.doubted or not is_current(kept.value):
                 place.reading = self._refreshed(kept, ask)
+                place.doubted = place.doubted and place.reading is kept
                 self._weighed(place)
             return place.reading
+
+    def doubt(self) -> None:
+        """Ask for everything anew before it is given again as current."""
+        with self._lock:
+            for place in self._places.values():
+                place.doubted = True
 
     def _place(self, key: K) -> _Place[T]:
         with self._lock:

@@ -77,6 +77,7 @@ class Source:
         def memory(most: int, weigh: Callable[[Any], int] = lambda _: 1) -> Memory[Any, Any]:
             return Memory(most=most, max_age=max_age, clock=clock, weigh=weigh)
 
+        self._away = False
         self._metrics: Memory[None, tuple[Metric, ...]] = memory(1)
         self._domains: dict[bytes, tuple[str, ...]] = {}
         self._contracts: Memory[bytes, Contract] = memory(_MAX_KEPT)
@@ -97,7 +98,13 @@ class Source:
 
     def metrics(self) -> Reading[tuple[Metric, ...]]:
         """Return the catalogue."""
-        return self._metrics.read(None, self._list_metrics)
+        reading = self._metrics.read(None, self._list_metrics)
+        if self._away and reading.failure is None:
+            # What answers now may be another one, whose snapshots have the same numbers of reports.
+            for memory in (self._estimates, self._comparisons, self._shares, self._changes):
+                memory.doubt()
+        self._away = reading.failure is not None
+        return reading
 
     def contract(self, metric: Metric) -> Reading[Contract]:
         """Return what a metric's bytes say, and prove; they never change.
@@ -105,7 +112,9 @@ class Source:
         Raises MalformedBundle or InvalidContract where a device would refuse them.
         """
         return self._contracts.read(
-            metric.digest, lambda: self._get_contract(metric), lambda _: True
+            metric.digest,
+            lambda: self._get_contract(metric),
+            lambda contract: contract.digest == metric.digest,
         )
 
     def estimates(

@@ -7,6 +7,8 @@ from typing import Any, Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from hubbub.contract import Metric as Contract
+from hubbub.errors import BundleError
 from hubbub.schedule import Periodic
 from hubbub_dashboard import frame, markup, parts, text
 from hubbub_dashboard.over_time import files, line_chart, notes, panels, sentences, states, tables
@@ -41,7 +43,7 @@ def draw(_: bool) -> None:
     if metrics.value:
         # Those first that have something to show.
         metric = frame.choose_metric(sorted(metrics.value, key=lambda each: len(each.rounds) < 2))
-        contract = source.contract(metric)
+        contract = contract_of(source, metric)
         schedule = None if contract.value is None else contract.value.schedule
         if contract.value is None:
             failed = contract
@@ -59,6 +61,14 @@ def draw(_: bool) -> None:
         st.html(instead)
     if series is not None:
         figures(series)
+
+
+def contract_of(source: Source, metric: Metric) -> Reading[Contract]:
+    """Return a metric's contract; one that no device would take is as good as none."""
+    try:
+        return source.contract(metric)
+    except BundleError as error:
+        return Reading(failure=str(error))
 
 
 def in_place_of_rounds(metric: Metric, *, periodic: bool) -> str:

@@ -28,6 +28,7 @@ def draw(paused: bool) -> None:
     settings, source = frame.shared()
     metrics = source.metrics()
     estimates: Reading[Estimates] = Reading()
+    rounds = 1
     if metrics.value:
         with st.container(horizontal=True):
             metric = frame.choose_metric(metrics.value)

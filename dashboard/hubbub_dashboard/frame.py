@@ -13,6 +13,7 @@ import streamlit as st
 from hubbub_aggregator.connection import open_channel
 from hubbub_dashboard.access import visitors
 from hubbub_dashboard.access.visitors import SignOuts, Standing, Visitor
+from hubbub_dashboard.palette import Theme
 from hubbub_dashboard.reading.answers import Metric, Round, Target
 from hubbub_dashboard.reading.source import Source
 from hubbub_dashboard.settings import Settings, read_settings
@@ -83,6 +84,11 @@ def live(draw: Callable[[bool], None]) -> None:
     every = _TICKS[tick]
     with above:
         st.fragment(look, run_every=every)(every is None)
+
+
+def theme() -> Theme:
+    """How the viewer's page looks."""
+    return st.context.theme.type or "light"
 
 
 def choose_one(

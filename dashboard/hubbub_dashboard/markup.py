@@ -1,6 +1,5 @@
 """The page's own HTML: header, provenance, table. Pure; every text from outside is escaped."""
 
-from collections.abc import Sequence
 from html import escape
 
 from hubbub_dashboard import parts, text
@@ -39,18 +38,18 @@ def heading(question: str, name: str) -> str:
 
 def status_line(status: Status, estimates: Estimates | None, now: float, *, paused: bool) -> str:
     """The badge, how many reports, how old they are, and a sentence about the state."""
-    facts = [badge(status)]
+    facts: list[str] = []
     if estimates is not None and estimates.n:
         facts.append(f"<span><b>{text.count(estimates.n)}</b> reports</span>")
         # An age that no longer grows would be a false one.
         age = "paused" if paused else f"{text.age(now - estimates.as_of)} ago"
         facts.append(f"<span>as of {text.clock(estimates.as_of)} ({age})</span>")
-    return state(status, facts)
+    return state(status, *facts)
 
 
 def comparison_line(status: Status, comparison: Comparison | None) -> str:
     """The badge, how many reports are on either side, and a sentence about the state."""
-    facts = [badge(status)]
+    facts: list[str] = []
     if comparison is not None and comparison.differences:
         left, right = comparison.left, comparison.right
         for side in (left, right) if left != right else (left,):
@@ -58,14 +57,15 @@ def comparison_line(status: Status, comparison: Comparison | None) -> str:
                 f"<span><b>{text.count(side.n)}</b> reports in round {side.round} of "
                 f"<code>{escape(side.metric)}</code></span>"
             )
-    return state(status, facts)
+    return state(status, *facts)
 
 
-def state(status: Status, facts: Sequence[str]) -> str:
-    """A state, with facts beside its badge."""
+def state(status: Status, *facts: str) -> str:
+    """A state: its badge, facts beside it, and its sentence."""
     return (
         f'<section class="hubbub status" data-state="{escape(status.word)}">'
-        f'<p class="facts">{"".join(facts)}</p><p>{parts.code(status.sentence)}</p></section>'
+        f'<p class="facts">{badge(status)}{"".join(facts)}</p>'
+        f"<p>{parts.code(status.sentence)}</p></section>"
     )
 
 

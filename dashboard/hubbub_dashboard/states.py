@@ -124,6 +124,30 @@ def of_comparison(comparison: Comparison) -> Status:
     )
 
 
+def in_the_way(
+    address: str,
+    metrics: Reading[tuple[Metric, ...]],
+    reading: Reading[Any] | None,
+    now: float,
+    *,
+    known: Estimates | None = None,
+) -> Status | None:
+    """Return what keeps a page from showing what it should; None: nothing does.
+
+    `reading`: what it shows of one of `metrics`, None if it needs no more than them; `known`: the
+    round's last snapshot, where that is shown still.
+    """
+    if metrics.value is None:
+        return not_connected(address)
+    if not metrics.value:
+        return no_metrics(address)
+    if metrics.failure:
+        return away(address, metrics, known, now)
+    if reading is not None and (reading.failure or reading.value is None):
+        return away(address, reading, known, now)
+    return None
+
+
 def comparison_status(
     address: str,
     metrics: Reading[tuple[Metric, ...]],
@@ -131,14 +155,9 @@ def comparison_status(
     now: float,
 ) -> Status:
     """Return the state of a page that shows `comparison`, of rounds of `metrics`."""
-    if metrics.value is None:
-        return not_connected(address)
-    if not metrics.value:
-        return no_metrics(address)
-    if metrics.failure:
-        return away(address, metrics, None, now)
-    if comparison.failure or comparison.value is None:
-        return away(address, comparison, None, now)
+    found = in_the_way(address, metrics, comparison, now)
+    if found is not None or comparison.value is None:
+        return found or not_connected(address)
     return of_comparison(comparison.value)
 
 
@@ -149,12 +168,7 @@ def status(
     now: float,
 ) -> Status:
     """Return the state of a page that shows `estimates`, one of `metrics`."""
-    if metrics.value is None:
-        return not_connected(address)
-    if not metrics.value:
-        return no_metrics(address)
-    if metrics.failure:
-        return away(address, metrics, estimates.value, now)
-    if estimates.failure or estimates.value is None:
-        return away(address, estimates, estimates.value, now)
+    found = in_the_way(address, metrics, estimates, now, known=estimates.value)
+    if found is not None or estimates.value is None:
+        return found or not_connected(address)
     return of_round(estimates.value)

@@ -289,6 +289,13 @@ def cut(shown: int, total: int, what: str = "estimates") -> str | None:
     return f"The {count(shown)} largest {what} of {count(total)} are shown."
 
 
+def left_out(
+    shown: int, matches: int, total: int, find: str, what: str = "estimates"
+) -> str | None:
+    """Say which values are not shown, if some are; `find`: what was searched for, if anything."""
+    return searched(shown, matches, total, find) if find else cut(shown, total, what)
+
+
 def searched(shown: int, matches: int, total: int, find: str) -> str:
     """Say how many values' names contain `find`, and whether all that do are shown."""
     if not matches:

@@ -107,6 +107,18 @@ class Witness:
             self.errors.append(f"{message.text} ({message.location})")
 
 
+@contextmanager
+def watched_page(browser: Browser, url: str) -> Iterator[Page]:
+    """A page that must not call out, and must not fail, whatever the test does with it."""
+    with browser.new_context(base_url=url) as context:
+        page = context.new_page()
+        witness = Witness(page, url)
+        yield page
+        assert witness.requests > 10
+        assert witness.elsewhere == []
+        assert witness.errors == []
+
+
 def violations(page: Page) -> list[str]:
     """What axe-core finds serious or worse on a page as it stands."""
     found = Axe().run(page).response["violations"]

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from hubbub.bundle import Bundle
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round
-from tests.dashboard.pages import DashboardProcess, Witness
+from tests.dashboard.pages import DashboardProcess, watched_page
 from tests.processes import ServeProcess
 from tests.typed import typed
 
@@ -55,12 +55,8 @@ def dashboard(serve: ServeProcess) -> Iterator[DashboardProcess]:
 
 @pytest.fixture
 def page(browser: Browser, dashboard: DashboardProcess) -> Iterator[Page]:
-    with browser.new_context(base_url=dashboard.url) as context:
-        page = context.new_page()
-        witness = Witness(page, dashboard.url)
+    with watched_page(browser, dashboard.url) as page:
         yield page
-        assert witness.elsewhere == []
-        assert witness.errors == []
 
 
 def expect_differences(page: Page, serve: ServeProcess, *compared: str) -> None:

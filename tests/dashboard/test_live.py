@@ -17,7 +17,7 @@ from hubbub_dashboard.shares import findings, share_chart
 from hubbub_dashboard.shares.selection import Order, select
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, read_estimates
-from tests.dashboard.pages import DashboardProcess, Witness
+from tests.dashboard.pages import DashboardProcess, watched_page
 from tests.processes import PATIENCE, ServeProcess, until
 
 # What one look at the document finds; all of it at once, or it would be of two snapshots.
@@ -60,13 +60,9 @@ def serve(operator: Operator, bundle: Bundle) -> Iterator[ServeProcess]:
 def page(browser: Browser, serve: ServeProcess) -> Iterator[Page]:
     with (
         DashboardProcess(serve.private) as dashboard,
-        browser.new_context(base_url=dashboard.url) as context,
+        watched_page(browser, dashboard.url) as page,
     ):
-        page = context.new_page()
-        witness = Witness(page, dashboard.url)
         yield page
-        assert witness.elsewhere == []
-        assert witness.errors == []
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from hubbub.bundle import Bundle
 from hubbub_dashboard import text
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round
-from tests.dashboard.pages import DashboardProcess, Witness
+from tests.dashboard.pages import DashboardProcess, watched_page
 from tests.processes import ServeProcess
 from tests.typed import typed
 
@@ -94,12 +94,8 @@ def dashboard(serve: ServeProcess) -> Iterator[DashboardProcess]:
 
 @pytest.fixture
 def page(browser: Browser, dashboard: DashboardProcess) -> Iterator[Page]:
-    with browser.new_context(base_url=dashboard.url) as context:
-        page = context.new_page()
-        witness = Witness(page, dashboard.url)
+    with watched_page(browser, dashboard.url) as page:
         yield page
-        assert witness.elsewhere == []
-        assert witness.errors == []
 
 
 def asked(serve: ServeProcess, *arguments: object) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from hubbub.v1 import estimate_pb2
 from hubbub_dashboard import text
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round, read_estimates
-from tests.dashboard.pages import DashboardProcess, Witness
+from tests.dashboard.pages import DashboardProcess, watched_page
 from tests.processes import ServeProcess
 from tests.typed import typed
 
@@ -72,14 +72,8 @@ def dashboard(serve: ServeProcess) -> Iterator[DashboardProcess]:
 
 @pytest.fixture
 def page(browser: Browser, dashboard: DashboardProcess) -> Iterator[Page]:
-    """A page that must not call out, and must not fail, whatever the test does with it."""
-    with browser.new_context(base_url=dashboard.url) as context:
-        page = context.new_page()
-        witness = Witness(page, dashboard.url)
+    with watched_page(browser, dashboard.url) as page:
         yield page
-        assert witness.requests > 10
-        assert witness.elsewhere == []
-        assert witness.errors == []
 
 
 def expect_shares(page: Page, estimates: estimate_pb2.Estimates) -> None:

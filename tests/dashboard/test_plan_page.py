@@ -12,7 +12,7 @@ from hubbub_dashboard.planning import sentences
 from hubbub_dashboard.planning.question import Question, answered
 from tests.aggregator.test_plan import run
 from tests.bundles import Operator
-from tests.dashboard.pages import DashboardProcess, Witness
+from tests.dashboard.pages import DashboardProcess, watched_page
 
 NOWHERE = "127.0.0.1:9"
 
@@ -25,13 +25,9 @@ def dashboard() -> Iterator[DashboardProcess]:
 
 @pytest.fixture
 def page(browser: Browser, dashboard: DashboardProcess) -> Iterator[Page]:
-    with browser.new_context(base_url=dashboard.url) as context:
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        page = context.new_page()
-        witness = Witness(page, dashboard.url)
+    with watched_page(browser, dashboard.url) as page:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         yield page
-        assert witness.elsewhere == []
-        assert witness.errors == []
 
 
 def expect_answer(page: Page, question: Question) -> None:

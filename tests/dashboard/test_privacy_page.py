@@ -3,9 +3,8 @@
 import json
 import re
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_dashboard.privacy import attack, attack_sentences
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round, read_estimates
-from tests.dashboard.pages import DashboardProcess, Witness
+from tests.dashboard.pages import DashboardProcess, watched_page
 from tests.processes import ServeProcess
 from tests.typed import typed
 
@@ -89,20 +88,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield world
 
 
-@contextmanager
-def opened(browser: Browser, url: str, **how: Any) -> Generator[Page]:
-    """A page that must not call out, and must not fail."""
-    with browser.new_context(base_url=url, **how) as context:
-        page = context.new_page()
-        witness = Witness(page, url)
-        yield page
-        assert witness.elsewhere == []
-        assert witness.errors == []
-
-
 @pytest.fixture
 def page(browser: Browser, world: World) -> Iterator[Page]:
-    with opened(browser, world.dashboard.url) as page:
+    with watched_page(browser, world.dashboard.url) as page:
         yield page
 
 
@@ -219,7 +207,7 @@ def test_what_is_known_stays_while_the_aggregator_is_away(browser: Browser, tmp_
     with (
         ServeProcess(operator, bundle_file, store) as serve,
         DashboardProcess(serve.private) as dashboard,
-        opened(browser, dashboard.url) as page,
+        watched_page(browser, dashboard.url) as page,
     ):
         page.goto("/privacy?every=2+s")
         expect(page.locator(".badge")).to_contain_text("Waiting for the first snapshot")
@@ -287,7 +275,7 @@ def test_an_unproved_contract_has_no_figures(
     try:
         with (
             DashboardProcess(f"127.0.0.1:{port}") as dashboard,
-            opened(browser, dashboard.url) as page,
+            watched_page(browser, dashboard.url) as page,
         ):
             page.goto("/privacy")
             expect(page.locator(".badge")).to_contain_text(word)
@@ -299,6 +287,6 @@ def test_an_unproved_contract_has_no_figures(
 
 
 def test_nobody_answers(browser: Browser) -> None:
-    with DashboardProcess("127.0.0.1:9") as dashboard, opened(browser, dashboard.url) as page:
+    with DashboardProcess("127.0.0.1:9") as dashboard, watched_page(browser, dashboard.url) as page:
         page.goto("/privacy")
         expect(page.locator(".badge")).to_contain_text("Not connected")

@@ -15,7 +15,7 @@ from hubbub_dashboard.shares import findings, share_chart
 from hubbub_dashboard.shares.selection import MAX_ROWS, Order, select
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round
-from tests.dashboard.pages import DashboardProcess, Witness
+from tests.dashboard.pages import DashboardProcess, watched_page
 from tests.processes import ServeProcess
 
 SIZES = (2, 16, 128, 1_024)
@@ -55,12 +55,8 @@ def dashboard(serve: ServeProcess) -> Iterator[DashboardProcess]:
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, dashboard: DashboardProcess) -> Iterator[Page]:
-    with browser.new_context(base_url=dashboard.url) as context:
-        page = context.new_page()
-        witness = Witness(page, dashboard.url)
+    with watched_page(browser, dashboard.url) as page:
         yield page
-        assert witness.elsewhere == []
-        assert witness.errors == []
 
 
 @pytest.mark.parametrize("n", [1, 99, OPEN])

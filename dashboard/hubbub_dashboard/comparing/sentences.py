@@ -6,6 +6,7 @@ from typing import Final
 from hubbub_dashboard import text
 from hubbub_dashboard.comparing.shown import Kind, Shown, kind_of
 from hubbub_dashboard.reading.answers import Comparison, Difference, Side
+from hubbub_dashboard.shares.findings import MOST_TIMES, POWER
 
 PURPOSE: Final = (
     "Two values, two rounds, or two metrics with the same values: what differs, and how surely."
@@ -13,12 +14,6 @@ PURPOSE: Final = (
 
 # So many differences are told one by one.
 _TOLD: Final = 3
-
-# Normal quantile: what is really there is seen in 4 of 5 collections.
-_POWER: Final = 0.8416
-
-# More than this many times the reports is out of reach, and so not said.
-_MOST_TIMES: Final = 1_000
 
 
 def answer(comparison: Comparison, shown: Shown) -> str:
@@ -144,8 +139,8 @@ def more_reports(comparison: Comparison) -> str | None:
     if difference.distinguishable or not 0 < abs(difference.estimate) <= 1:
         return None
     half = (difference.high - difference.low) / 2
-    times = ((half + _POWER * difference.std_error) / abs(difference.estimate)) ** 2
-    if abs(difference.estimate) > 1 or times > _MOST_TIMES:
+    times = ((half + POWER * difference.std_error) / abs(difference.estimate)) ** 2
+    if times > MOST_TIMES:
         return None
     needed = text.rounded_up(times * comparison.left.n, 2)
     return (

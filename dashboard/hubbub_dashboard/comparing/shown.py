@@ -38,10 +38,8 @@ class Shown:
     """Decimals of a percentage that the errors warrant."""
     final: bool
     """Whether both rounds are closed; before, none is called a difference."""
-    find: str
-    """What the names of the values contain that they are chosen from."""
     matches: int
-    """How many of all values' names do."""
+    """How many of all values' names contain what is searched for."""
 
     def found(self, difference: Difference) -> bool:
         """Whether it may be called a difference."""
@@ -65,4 +63,4 @@ def show(comparison: Comparison, order: Order, find: str = "") -> Shown:
             sorted(found, key=lambda difference: -abs(difference.estimate))[:MAX_ROWS]
         )
     places = text.decimals(difference.std_error for difference in every)
-    return Shown(differences, len(every), places, comparison.final, find, len(found))
+    return Shown(differences, len(every), places, comparison.final, len(found))

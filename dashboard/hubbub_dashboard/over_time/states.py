@@ -20,15 +20,10 @@ def status(
 
     `failed`: what could not be read, if something could not.
     """
-    if metrics.value is None:
-        return states.not_connected(address)
-    if not metrics.value:
-        return states.no_metrics(address)
-    if metrics.failure:
-        return states.away(address, metrics, None, now)
-    if failed is not None:
-        return states.away(address, failed, None, now)
-    return None if series is None else _of(series)
+    found = states.in_the_way(address, metrics, failed, now)
+    if found is not None or series is None:
+        return found
+    return _of(series)
 
 
 def _of(series: Series) -> Status:

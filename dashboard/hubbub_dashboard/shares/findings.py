@@ -13,10 +13,10 @@ from hubbub_dashboard.reading.derived import derived
 _NAMED: Final = 3
 
 # Normal quantile: what is really there is seen in 4 of 5 collections.
-_POWER: Final = 0.8416
+POWER: Final = 0.8416
 
 # More than this many times the reports is out of reach, and so not said.
-_MOST_TIMES: Final = 1_000
+MOST_TIMES: Final = 1_000
 
 
 @derived
@@ -104,10 +104,10 @@ def reports_to_find(value: Value, estimates: Estimates) -> int | None:
     apart = 1 / (n * value.influence)
     nobody = value.count / n - share * apart
     somebody = nobody + share * apart
-    if share > 1 or not 0 <= nobody < somebody <= 1:
+    if not 0 <= nobody < somebody <= 1:
         return None
     miss = -math.expm1(math.log(estimates.level) / len(estimates.values))
     z = NormalDist().inv_cdf(1 - miss / 2)
     distance = 2 * (math.asin(math.sqrt(somebody)) - math.asin(math.sqrt(nobody)))
-    needed = ((z + _POWER) / distance) ** 2
-    return text.rounded_up(needed, 2) if needed <= _MOST_TIMES * n else None
+    needed = ((z + POWER) / distance) ** 2
+    return text.rounded_up(needed, 2) if needed <= MOST_TIMES * n else None

@@ -44,10 +44,8 @@ class Selection:
     """What is said of a value that is not found."""
     whole: bool = False
     """Whether consistent shares are drawn, without intervals."""
-    find: str = ""
-    """What the names of the values contain that they are chosen from."""
     matches: int = 0
-    """How many of all values' names do."""
+    """How many of all values' names contain what is searched for."""
 
     def low(self, value: Value) -> float:
         """Lower end of the interval that is drawn, a share."""
@@ -74,7 +72,7 @@ def select(estimates: Estimates, order: Order, *, whole: bool = False, find: str
         values = tuple(sorted(found, key=lambda value: -value.estimate))[:MAX_ROWS]
     places = text.decimals(value.std_error for value in estimates.values)
     doubt = text.doubt(final=estimates.state is RoundState.CLOSED)
-    return Selection(values, total, is_sorted, places, doubt, whole, find, len(found))
+    return Selection(values, total, is_sorted, places, doubt, whole, len(found))
 
 
 # The columns of `every_value` that are percentages.

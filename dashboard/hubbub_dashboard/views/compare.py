@@ -9,10 +9,9 @@ import streamlit as st
 from hubbub_dashboard import downloads, frame, interval_chart, markup, parts, states, text
 from hubbub_dashboard.comparing import difference_chart, difference_table, sentences
 from hubbub_dashboard.comparing.shown import Kind, Shown, kind_of, show
-from hubbub_dashboard.palette import Theme
-from hubbub_dashboard.reading.answers import Comparison, Metric, RoundOf, Target
+from hubbub_dashboard.reading.answers import Comparison, Metric, RoundOf
 from hubbub_dashboard.reading.memory import Reading
-from hubbub_dashboard.reading.source import Pairs, Source
+from hubbub_dashboard.reading.source import Pairs
 from hubbub_dashboard.shares.selection import MAX_ROWS, Order
 
 # A longer list is nothing to choose from: a name is typed.
@@ -42,15 +41,11 @@ def draw(_: bool) -> None:
         if isinstance(chosen, str):
             st.html(markup.notes(chosen))
             return
-        comparison = read(source, chosen, target)
+        comparison = source.comparison(chosen.left, chosen.right, chosen.pairs, target)
     status = states.comparison_status(settings.aggregator, metrics, comparison, time.time())
     st.html(markup.comparison_line(status, comparison.value))
     if comparison.value is not None and comparison.value.differences:
         figures(comparison.value)
-
-
-def read(source: Source, chosen: Chosen, target: Target) -> Reading[Comparison]:
-    return source.comparison(chosen.left, chosen.right, chosen.pairs, target)
 
 
 def choose(metrics: Sequence[Metric]) -> Chosen | str:
@@ -151,13 +146,16 @@ def figures(comparison: Comparison) -> None:
             ),
         )
     )
+    left_out = text.left_out(
+        len(shown.differences), shown.matches, shown.total, find, "differences"
+    )
     if not shown.differences:
-        st.html(markup.notes(left_out(shown)))
+        st.html(markup.notes(left_out))
         return
     chart(comparison, shown)
     st.html(
         markup.notes(
-            left_out(shown),
+            left_out,
             sentences.sureness(comparison),
             sentences.doubt_explained(shown),
             None if shown.final else sentences.watching(),
@@ -175,13 +173,6 @@ def figures(comparison: Comparison) -> None:
     )
 
 
-def left_out(shown: Shown) -> str | None:
-    """Say which values are not shown, if some are."""
-    if shown.find:
-        return text.searched(len(shown.differences), shown.matches, shown.total, shown.find)
-    return text.cut(len(shown.differences), shown.total, "differences")
-
-
 def arrange(comparison: Comparison) -> tuple[Order, str]:
     """Let the viewer choose the order where there is one, and search where there is much."""
     total = len(comparison.differences)
@@ -193,7 +184,7 @@ def arrange(comparison: Comparison) -> tuple[Order, str]:
 
 
 def chart(comparison: Comparison, shown: Shown) -> None:
-    theme: Theme = st.context.theme.type or "light"
+    theme = frame.theme()
     st.vega_lite_chart(
         difference_chart.rows(comparison, shown),
         interval_chart.specification(

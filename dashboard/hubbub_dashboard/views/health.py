@@ -8,7 +8,6 @@ import streamlit as st
 
 from hubbub_dashboard import frame, markup, parts
 from hubbub_dashboard.health import health_charts, health_markup, health_states, health_text
-from hubbub_dashboard.palette import Theme
 from hubbub_dashboard.reading.source import AggregatorStatus
 
 _STYLE: Final = Path(__file__).parent.parent / "health" / "health.css"
@@ -45,7 +44,7 @@ def lately(status: AggregatorStatus) -> None:
     if not intervals:
         st.html(markup.notes(health_text.NO_HISTORY))
         return
-    theme: Theme = st.context.theme.type or "light"
+    theme = frame.theme()
     for what in (health_charts.COUNTED, health_charts.REJECTED):
         end = health_charts.top(max(health_charts.rates(status, what)))
         st.vega_lite_chart(

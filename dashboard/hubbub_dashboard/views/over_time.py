@@ -15,7 +15,6 @@ from hubbub_dashboard.over_time import files, line_chart, notes, panels, sentenc
 from hubbub_dashboard.over_time.changes import MOST_PANELS, drawn, marked
 from hubbub_dashboard.over_time.reading import Found, read
 from hubbub_dashboard.over_time.series import Series
-from hubbub_dashboard.palette import Theme
 from hubbub_dashboard.reading.answers import Metric
 from hubbub_dashboard.reading.memory import Reading
 from hubbub_dashboard.reading.source import Source
@@ -56,7 +55,7 @@ def draw(_: bool) -> None:
         st.html(markup.welcome())
     status = states.status(settings.aggregator, metrics, failed, series, time.time())
     if status is not None:
-        st.html(markup.state(status, [markup.badge(status)]))
+        st.html(markup.state(status))
     if instead:
         st.html(instead)
     if series is not None:
@@ -166,7 +165,7 @@ def choose_values(series: Series) -> tuple[tuple[str, ...], str]:
 
 
 def draw_panels(series: Series, shown: tuple[int, ...]) -> None:
-    theme: Theme = st.context.theme.type or "light"
+    theme = frame.theme()
     newest, _ = series.drawn[-1]
     rounds = series.points[0].number, series.points[-1].number
     scales = panels.scales(series, shown)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final, Literal
 import streamlit as st
 
 from hubbub_dashboard import frame, markup, parts, text
-from hubbub_dashboard.palette import Theme
 from hubbub_dashboard.states import Status, Tone
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def _series() -> tuple[int | None, int | None, str | None, int | None]:
 def refuse(sentence: str) -> None:
     """Say why there is no plan, in the command's own words."""
     status = Status(Tone.AWAY, "No plan", sentence)
-    st.html(markup.status_line(status, None, 0.0, paused=False))
+    st.html(markup.state(status))
 
 
 def made_up(question: "Question", plan: "Plan") -> None:
@@ -153,7 +152,7 @@ def made_up(question: "Question", plan: "Plan") -> None:
     seed = _seed()
     st.button("Another crowd", on_click=_link_crowd, args=[seed + 1])
     drawn = crowd(question, seed)
-    theme: Theme = st.context.theme.type or "light"
+    theme = frame.theme()
     st.vega_lite_chart(
         truth_chart.rows(drawn),
         truth_chart.specification(len(drawn.values), truth_chart.domain(drawn), theme),

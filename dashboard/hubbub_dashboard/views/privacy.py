@@ -11,7 +11,6 @@ from hubbub.contract import Metric as Contract
 from hubbub.errors import BundleError
 from hubbub.exact import charge_text
 from hubbub_dashboard import frame, markup, parts, states, text
-from hubbub_dashboard.palette import Theme
 from hubbub_dashboard.privacy import (
     beliefs,
     privacy_markup,
@@ -62,7 +61,7 @@ def page() -> None:
 
 def state(status: states.Status) -> None:
     """Say what stands in the way."""
-    st.html(markup.status_line(status, None, 0.0, paused=False))
+    st.html(markup.state(status))
 
 
 def wait(_: bool) -> None:
@@ -203,7 +202,7 @@ def attacked(estimates: Estimates, found: "Attack") -> None:
     st.html(parts.answer(attack_sentences.verdict(found), *filter(None, more)))
     selection, final = found.selection, estimates.state is RoundState.CLOSED
     if selection.values:
-        theme: Theme = st.context.theme.type or "light"
+        theme = frame.theme()
         st.vega_lite_chart(
             attack_chart.rows(found),
             attack_chart.specification(len(selection.values), attack_chart.domain(found), theme),

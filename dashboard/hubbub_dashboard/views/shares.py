@@ -5,7 +5,6 @@ import time
 import streamlit as st
 
 from hubbub_dashboard import downloads, frame, interval_chart, markup, states, text
-from hubbub_dashboard.palette import Theme
 from hubbub_dashboard.reading.answers import Estimates, RoundState
 from hubbub_dashboard.reading.memory import Reading
 from hubbub_dashboard.shares import share_chart
@@ -56,27 +55,29 @@ def figures(estimates: Estimates) -> None:
     st.html(markup.findings(estimates))
     order, whole, find = views(estimates)
     selection = select(estimates, order, whole=whole, find=find)
-    if not selection.values:
-        st.html(markup.notes(left_out(selection)))
+    shown = len(selection.values)
+    left_out = text.left_out(shown, selection.matches, selection.total, find)
+    if not shown:
+        st.html(markup.notes(left_out))
         return
     final = estimates.state is RoundState.CLOSED
-    theme: Theme = st.context.theme.type or "light"
+    theme = frame.theme()
     st.vega_lite_chart(
         share_chart.rows(selection),
         interval_chart.specification(
-            len(selection.values), share_chart.domain(selection), theme, whole=selection.whole
+            shown, share_chart.domain(selection), theme, whole=selection.whole
         ),
         alt=share_chart.alternative(selection, estimates.level),
     )
     st.html(
         markup.notes(
-            left_out(selection),
+            left_out,
             *(said_of_parts() if whole else said_of_intervals(estimates, selection, final=final)),
             text.whose(estimates.target, estimates.n),
         )
     )
     st.html(markup.table(selection, estimates.level))
-    if len(selection.values) == selection.total or everything(estimates, selection.places):
+    if shown == selection.total or everything(estimates, selection.places):
         frame.files(
             (
                 ("CSV", "csv", downloads.csv_file(estimates)),
@@ -84,14 +85,6 @@ def figures(estimates: Estimates) -> None:
             ),
             lambda suffix: downloads.name(estimates, suffix),
         )
-
-
-def left_out(selection: Selection) -> str | None:
-    """Say which values are not shown, if some are."""
-    shown = len(selection.values)
-    if selection.find:
-        return text.searched(shown, selection.matches, selection.total, selection.find)
-    return text.cut(shown, selection.total)
 
 
 def views(estimates: Estimates) -> tuple[Order, bool, str]:

@@ -11,7 +11,7 @@ def page() -> None:
     """Ask to sign in, or say why that was not enough. Tells nothing of what is inside."""
     found = frame.visitor() or Visitor(Standing.NOBODY)
     st.html(markup.welcome())
-    st.html(markup.status_line(sign_in_text.status(found), None, 0.0, paused=False))
+    st.html(markup.state(sign_in_text.status(found)))
     if found.standing in (Standing.NOBODY, Standing.ENDED):
         st.button("Sign in", key="sign in", on_click=st.login)
     else:

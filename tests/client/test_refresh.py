@@ -31,7 +31,7 @@ def bundles(state: Path) -> list[BundleRecord]:
 
 def record_and_send(device: hubbub.Client, name: str = "health.self_rated") -> Outcome:
     outcome = device.metric(name).record("good")
-    device.flush(0.05)
+    device.flush(0.5)
     return outcome
 
 

@@ -80,9 +80,9 @@ def test_figures_are_those_of_certify(certified: dict[str, Any], name: str) -> N
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("randomised-response", "ε = 1, for the one report it sends."),
-        ("kept", "ε = ln 3, for the one report it sends."),
-        ("open", "ε = 1, for the one report it sends."),
+        ("randomised-response", "ε = 1, once."),
+        ("kept", "ε = ln 3, once."),
+        ("open", "ε = 1, once."),
         ("week", "ε = 0.5 for every report, at most ε = 3.5 in all for 7 rounds."),
         (
             "year",
@@ -99,7 +99,35 @@ def test_figures_are_those_of_certify(certified: dict[str, Any], name: str) -> N
         ),
     ],
 )
-def test_the_cost_is_one_sentence(name: str, said: str) -> None:
+def test_the_charge_is_one_sentence(name: str, said: str) -> None:
+    assert sentences.charge(promised(name)) == f"In ε, the measure of privacy lost: {said}"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "randomised-response",
+            "after its one report, anyone who thought its answer 50:50 can be at most 73.2 % sure.",
+        ),
+        (
+            "week",
+            "after one report, anyone who thought its answer 50:50 can be at most 62.3 % sure; "
+            "after all of them, at most 97.1 % sure.",
+        ),
+        (
+            "year",
+            "after one report, anyone who thought its answer 50:50 can be at most 99.4 % sure; "
+            "after all of them, practically certain.",
+        ),
+        (
+            "memoised-optimised-unary",
+            "after one report, anyone who thought its answer 50:50 can be at most 73.2 % sure; "
+            "after the whole series, practically certain.",
+        ),
+    ],
+)
+def test_the_cost_is_one_sentence_without_epsilon(name: str, said: str) -> None:
     assert sentences.cost(promised(name)) == f"What it cost the device: {said}"
 
 

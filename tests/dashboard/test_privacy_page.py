@@ -38,12 +38,12 @@ METRICS = (
     make_metric("hostile", source="third", values=HOSTILE, question="<b>Which</b> **one**?"),
 )
 
-# What it cost a device, and how many figures of odds there are.
-COSTS = {
-    "closed": ("ε = 1, for the one report it sends.", 8),
+# What a device is charged, and how many figures of odds there are.
+CHARGES = {
+    "closed": ("ε = 1, once.", 8),
     "sibling": ("ε = 0.5 for every report, at most ε = 3.5 in all for 7 rounds.", 16),
-    "waiting": ("ε = 1, for the one report it sends.", 8),
-    "any-text": ("ε = 1, for the one report it sends.", 8),
+    "waiting": ("ε = 1, once.", 8),
+    "any-text": ("ε = 1, once.", 8),
     "memo": (
         "ε = 4, charged before its first report, for a memo of 2 rows at ε = 2 each. No report "
         "adds to it.",
@@ -94,18 +94,20 @@ def page(browser: Browser, world: World) -> Iterator[Page]:
         yield page
 
 
-def expect_cost(page: Page, sentence: str) -> None:
+def expect_charge(page: Page, sentence: str) -> None:
     said = sentence.replace("ε = ", "ε\u00a0=\u00a0")
-    expect(page.locator(".answer strong").first).to_have_text(f"What it cost the device: {said}")
+    expect(page.locator(".answer").first).to_contain_text(
+        f"In ε, the measure of privacy lost: {said}"
+    )
 
 
-@pytest.mark.parametrize("name", COSTS)
+@pytest.mark.parametrize("name", CHARGES)
 def test_what_it_cost_the_device_and_the_proof_are_certifys(
     page: Page, world: World, name: str
 ) -> None:
-    sentence, figures = COSTS[name]
+    sentence, figures = CHARGES[name]
     page.goto(f"/privacy?metric={name}")
-    expect_cost(page, sentence)
+    expect_charge(page, sentence)
     expect(
         page.get_by_role("region", name="How sure somebody can be").locator("data")
     ).to_have_count(figures)
@@ -218,7 +220,7 @@ def test_what_is_known_stays_while_the_aggregator_is_away(browser: Browser, tmp_
         expect(page.locator(".answer").last).to_contain_text("of these 300 reports")
         # Somebody who comes now sees the proof as well.
         page.reload()
-        expect_cost(page, COSTS["closed"][0])
+        expect_charge(page, CHARGES["closed"][0])
         expect(page.locator(".answer").last).to_contain_text("of these 300 reports")
         with ServeProcess(operator, bundle_file, store, private_listen=serve.private):
             expect(page.locator(".badge")).to_contain_text("Open")

@@ -78,4 +78,7 @@ def test_what_changed_since_the_last_round(page: Page) -> None:
 
 def test_what_did_it_cost_the_device(page: Page) -> None:
     page.get_by_role("link", name="Privacy").click()
-    expect(page.locator(".answer strong").first).to_contain_text("What it cost the device: ε")
+    said = page.locator(".answer").first
+    expect(said.locator("strong")).to_contain_text("What it cost the device: after one report")
+    expect(said).to_contain_text("% sure; after all of them, ")
+    expect(said).to_contain_text("In ε, the measure of privacy lost: ε\u00a0=\u00a0")

@@ -24,7 +24,27 @@ _ENDS: Final = 6
 
 
 def cost(promise: Promise) -> str:
-    """What the metric cost a device, in one sentence."""
+    """What the metric cost a device, in one sentence that needs no ε."""
+    told = promise.told
+    one = sure(_WORDS, told.report_loss.sure_percent)
+    if promise.is_single:
+        return (
+            f"What it cost the device: after its one report, anyone who thought its answer 50:50 "
+            f"can be {one}."
+        )
+    reports = "the whole series" if told.series is not None else "all of them"
+    return (
+        f"What it cost the device: after one report, anyone who thought its answer 50:50 can be "
+        f"{one}; after {reports}, {sure(_WORDS, told.allowed_percent)}."
+    )
+
+
+def charge(promise: Promise) -> str:
+    """What the metric is charged to a device, in ε."""
+    return f"In ε, the measure of privacy lost: {_charged(promise)}"
+
+
+def _charged(promise: Promise) -> str:
     told, contract = promise.told, promise.contract
     rounds = _counted(told.schedule.rounds, "round")
     if told.series is not None:
@@ -32,18 +52,30 @@ def cost(promise: Promise) -> str:
         parts = told.series.parts
         if contract.permanent is not None:
             return (
-                f"What it cost the device: {paid}, for a memo of {_counted(parts, 'row')} at "
+                f"{paid}, for a memo of {_counted(parts, 'row')} at "
                 f"ε = {contract.permanent.text} each. No report adds to it."
             )
-        return (
-            f"What it cost the device: {paid}, for {text.count(parts)} of {rounds} at "
-            f"ε = {contract.epsilon.text} each."
-        )
+        return f"{paid}, for {text.count(parts)} of {rounds} at ε = {contract.epsilon.text} each."
     if promise.is_single:
-        return f"What it cost the device: ε = {contract.epsilon.text}, for the one report it sends."
+        return f"ε = {contract.epsilon.text}, once."
     most = f"at most {_epsilon(told.allowed)} in all"
     why = f": before {rounds} are over it stops" if promise.is_capped else f" for {rounds}"
-    return f"What it cost the device: ε = {contract.epsilon.text} for every report, {most}{why}."
+    return f"ε = {contract.epsilon.text} for every report, {most}{why}."
+
+
+def meaning(promise: Promise) -> tuple[str, ...]:
+    """What that cost is in figures, and what they mean."""
+    loss = promise.told.report_loss
+    sentences = [
+        charge(promise),
+        f"At ε = {loss.epsilon}, whatever a report says is at most {loss.times} times likelier "
+        f"under one answer than under any other.",
+    ]
+    if promise.told.memo is not None:
+        sentences.append(
+            "That an answer changed, and when, is not in these figures: see what its owner reads."
+        )
+    return tuple(sentences)
 
 
 def odds(promise: Promise) -> str:
@@ -58,30 +90,6 @@ def odds(promise: Promise) -> str:
         return f"{said}."
     shared = ", or which answers share a row of it" if memo.hashes is not None else ""
     return f"{said}, but for when answers changed: that a memo does not hide{shared}."
-
-
-def meaning(promise: Promise) -> tuple[str, ...]:
-    """What that cost means: of a report, and of all of them."""
-    told = promise.told
-    one = _WORDS(
-        "one-report",
-        **told.report_loss._asdict(),
-        sure=sure(_WORDS, told.report_loss.sure_percent),
-    )
-    # The owner reads "ε 1:" in a column; here a sentence begins.
-    sentences = [f"One report, ε = {one.removeprefix('ε ')}"]
-    if not promise.is_single:
-        after = sure(_WORDS, told.allowed_percent)
-        whole = "the whole series" if told.series is not None else "all of them"
-        sentences.append(
-            f"After {whole}, at {_epsilon(told.allowed)}, whoever thought it 50:50 what the "
-            f"answers were can be {after}."
-        )
-    if told.memo is not None:
-        sentences.append(
-            "That an answer changed, and when, is not in these figures: see what its owner reads."
-        )
-    return tuple(sentences)
 
 
 def over_rounds(promise: Promise) -> str:

@@ -23,11 +23,13 @@ class Trouble(NamedTuple):
 
 def troubles(record: Mapping[str, Any]) -> tuple[Trouble, ...]:
     """What is wrong by `status_record`, the worst first; nothing if all is well."""
-    found = (*_store(record["store"]), *_archive(record), *_certificate(record), *_stopping(record))
+    found = (*of_store(record), *of_archive(record), *_certificate(record), *_stopping(record))
     return tuple(sorted(found, key=lambda trouble: trouble.level is not Level.PROBLEM))
 
 
-def _store(store: Mapping[str, Any]) -> Iterator[Trouble]:
+def of_store(record: Mapping[str, Any]) -> Iterator[Trouble]:
+    """What is wrong with the store, and the disk it is on."""
+    store = record["store"]
     if store["failing_since"] is not None:
         yield Trouble(
             Level.PROBLEM,
@@ -50,7 +52,8 @@ def _ended(sentence: str) -> str:
     return sentence if sentence.endswith("?") else f"{sentence}."
 
 
-def _archive(record: Mapping[str, Any]) -> Iterator[Trouble]:
+def of_archive(record: Mapping[str, Any]) -> Iterator[Trouble]:
+    """What keeps rounds from the archive."""
     archive = record["archive"]
     if archive is not None and archive["failing_since"] is not None:
         yield Trouble(

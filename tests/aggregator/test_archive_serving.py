@@ -226,7 +226,7 @@ def test_rounds_that_wait_for_the_archive_are_told_until_it_is_mended(
         assert "2 rounds wait to be closed, and are tried again every minute.\n" in text
         found = looked_at(serve, store, "--archive", folder)
         assert found[0] == f"ok: {folder} can be written"
-        assert found[-1].startswith(f"problem: rounds stay open since {since}")
+        assert found[-1].startswith(f"problem: rounds cannot be archived since {since}")
         obstacle.unlink()
         # Whoever asks is obeyed at once, and then the rest need not wait for their minute.
         assert typed("close", OPEN, "--round", 1, "--aggregator", serve.private).returncode == 0

@@ -14,7 +14,8 @@ from hubbub.bundle import Bundle
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
 from hubbub_aggregator.connection import CallFailed, calling, open_channel, read_pem
 from hubbub_aggregator.doctor.findings import About, Finding
-from hubbub_aggregator.status_record import instant
+from hubbub_aggregator.status_record import instant, status_record
+from hubbub_aggregator.troubles import Trouble, of_archive, of_store
 
 _TIMEOUT: Final = 5.0
 
@@ -24,7 +25,8 @@ _REASONS: Final = {
 }
 
 
-_aggregator: Final = About("aggregator")
+_AGGREGATOR: Final = "aggregator"
+_aggregator: Final = About(_AGGREGATOR)
 
 _Told = Callable[[estimate_pb2.GetStatusResponse], Iterator[Finding]]
 """What there is to say of a running aggregator's status."""
@@ -142,13 +144,8 @@ def _status(
 ) -> Iterator[Finding]:
     """What the running aggregator says of itself that somebody has to act on."""
     store = status.store
-    if store.HasField("failing_since"):
-        yield _aggregator.problem(
-            f"nothing is counted since {instant(store.failing_since)}: its store {store.location} "
-            f"cannot be written; its log says why"
-        )
-    if store.unreadable:
-        yield _aggregator.problem(f"it cannot read its store: {store.unreadable}")
+    wrong = [_found(trouble) for trouble in of_store(status_record(status))]
+    yield from wrong
     if asked_about is not None and Path(store.location) != asked_about:
         yield _aggregator.warning(
             f"it keeps reports in {store.location}, and not in {asked_about}, which was looked at; "
@@ -159,7 +156,7 @@ def _status(
             f"revision {status.bundle.revision} is in force there, and the bundle has "
             f"{bundle.revision}; restart it with the newer one"
         )
-    if not (store.HasField("failing_since") or store.unreadable):
+    if not wrong:
         last = instant(store.last_commit) if store.HasField("last_commit") else "none yet"
         yield _aggregator.ok(
             f"version {status.version}, up since {instant(status.started)}, "
@@ -170,11 +167,7 @@ def _status(
 def _archive(status: estimate_pb2.GetStatusResponse, asked_about: Path | None) -> Iterator[Finding]:
     """The same of its archive; of an older version's there is nothing to say."""
     archive = status.archive
-    if archive.HasField("failing_since"):
-        yield _aggregator.problem(
-            f"rounds stay open since {instant(archive.failing_since)}, for they cannot be archived "
-            f"in {archive.folder}: {archive.reason}; mend that, its log names the file"
-        )
+    yield from map(_found, of_archive(status_record(status)))
     wanted = "" if asked_about is None else str(asked_about.absolute())
     if not status.HasField("archive") or archive.folder == wanted:
         return
@@ -189,6 +182,12 @@ def _archive(status: estimate_pb2.GetStatusResponse, asked_about: Path | None) -
             f"it archives rounds in {archive.folder}, {where} was "
             f"{'' if wanted else 'not '}looked at; give the same --archive to both"
         )
+
+
+def _found(trouble: Trouble) -> Finding:
+    """As findings are written: a part of a line, not a sentence of its own."""
+    said = f"{trouble.what}{trouble.more}"
+    return Finding(trouble.level, _AGGREGATOR, f"{said[0].lower()}{said[1:].removesuffix('.')}")
 
 
 def _scraped(about: About, address: str) -> Finding:

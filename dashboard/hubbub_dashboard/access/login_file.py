@@ -26,8 +26,13 @@ _PROVIDER: Final = (
 )
 _READERS: Final = re.compile(r"[^@\s]*@[^@\s.]+(\.[^@\s.]+)+")
 
-# Whoever guesses the secret signs in as anybody.
+# Whoever guesses the secret signs in as anybody. Of so many random digits, one in ten million has
+# fewer different ones; what was typed by holding a key has one.
 _SHORTEST_SECRET: Final = 32
+_FEWEST_DIFFERENT: Final = 6
+
+# Bytes; a thousand readers fit.
+_LARGEST_FILE: Final = 1 << 16
 
 
 class LoginFileError(Mistake):
@@ -55,16 +60,31 @@ class Login:
 @cache
 def read_login(path: Path) -> Login:
     """Read and check the file. Raises LoginFileError, PublicAddressError."""
-    _check_mode(path)
-    tables = _parse(path)
+    tables = _parse(path, _read(path))
     return Login(_provider(path, tables), *_rules(path, tables))
 
 
-def _check_mode(path: Path) -> None:
+def _read(path: Path) -> bytes:
+    """Read a file of usual size that nobody else may."""
     try:
-        mode = path.stat().st_mode
+        # A pipe that nobody writes to would keep whoever opens it.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as file:
+            _check_mode(path, os.fstat(descriptor).st_mode)
+            content = file.read(_LARGEST_FILE + 1)
     except OSError as error:
         raise LoginFileError(f"cannot read {path}: {error.strerror}") from None
+    if len(content) > _LARGEST_FILE:
+        raise LoginFileError(
+            f"{path} has more than {_LARGEST_FILE >> 10} KiB: it is no login file, or lists readers "
+            f"whose domains it could list"
+        )
+    return content
+
+
+def _check_mode(path: Path, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise LoginFileError(f"{path} is not a file")
     if os.name == "posix" and mode & (stat.S_IWGRP | stat.S_IRWXO):
         raise LoginFileError(
             f"{path} holds secrets, and other users of this machine can read or change it: "
@@ -72,13 +92,13 @@ def _check_mode(path: Path) -> None:
         )
 
 
-def _parse(path: Path) -> dict[str, Any]:
+def _parse(path: Path, content: bytes) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise LoginFileError(f"cannot read {path}: {error.strerror}") from None
+        return tomllib.loads(content.decode())
     except ValueError as error:
         raise LoginFileError(f"{path} is not TOML: {error}") from None
+    except RecursionError:
+        raise LoginFileError(f"{path} nests its values too deeply") from None
 
 
 def _table(path: Path, tables: dict[str, Any], name: str) -> dict[str, Any]:
@@ -91,12 +111,13 @@ def _table(path: Path, tables: dict[str, Any], name: str) -> dict[str, Any]:
 def _provider(path: Path, tables: dict[str, Any]) -> dict[str, str]:
     table = _table(path, tables, "auth")
     for key in _PROVIDER:
-        if not isinstance(table.get(key), str) or not table[key]:
+        if not isinstance(table.get(key), str) or not table[key].strip():
             raise LoginFileError(f"[auth] of {path} needs {key}, a text")
     for key in table:
         if key not in _PROVIDER:
             raise LoginFileError(f"[auth] of {path} has {key}, which means nothing here")
-    if len(table["cookie_secret"]) < _SHORTEST_SECRET:
+    secret = table["cookie_secret"]
+    if len(secret) < _SHORTEST_SECRET or len(set(secret)) < _FEWEST_DIFFERENT:
         raise LoginFileError(
             f"cookie_secret in {path} must have {_SHORTEST_SECRET} characters or more, and be "
             f"random: python -c 'import secrets; print(secrets.token_hex())' makes one"

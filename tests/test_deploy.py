@@ -77,6 +77,9 @@ def test_settings_in_the_environment_are_known(text: str, least: int) -> None:
 
 def test_extras_are_known() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    # The page's, that can have its readers sign in.
+    assert re.findall(r"'\.\[(\S+)\]'$", CONTAINERFILE, re.MULTILINE) == ["login"]
+    assert project["optional-dependencies"]["login"][0] == "hubbub[dashboard]"
     given = re.findall(r"\bEXTRAS(?:=|: )(\S+)$", CONTAINERFILE + ARCHIVE, re.MULTILINE)
     assert given == ["aggregator", "aggregator,archive"]
     assert {extra for extras in given for extra in extras.split(",")} <= set(

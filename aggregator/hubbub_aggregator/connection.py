@@ -18,7 +18,10 @@ DEFAULT_ADDRESS: Final = "localhost:7444"
 TIMEOUT: Final = 30.0
 
 # Surrogates stand for what is typed and is no UTF-8; gRPC would raise what Python does.
-_ADDRESS: Final = re.compile(r"(\[[^\]\ud800-\udfff]+\]|[^:/\[\]\ud800-\udfff]+):[0-9]{1,5}")
+_ADDRESS: Final = re.compile(
+    r"(\[[^\]\ud800-\udfff]+\]|[^:/\[\]\ud800-\udfff]+):(?P<port>[0-9]{1,5})"
+)
+_LAST_PORT: Final = 65_535
 
 # With every refusal the aggregator sends this; what gRPC says by itself is without.
 _REFUSAL: Final = "grpc-status-details-bin"
@@ -129,6 +132,13 @@ def _unreached(address: str, details: str) -> str:
     )
 
 
+def check_address(address: str) -> None:
+    """Raises BadAddress if that is not where an aggregator could listen."""
+    found = _ADDRESS.fullmatch(address)
+    if found is None or not 1 <= int(found["port"]) <= _LAST_PORT:
+        raise BadAddress(address)
+
+
 def is_loopback(address: str) -> bool:
     """Whether host:port can be reached from this machine alone."""
     host = address.rpartition(":")[0].strip("[]")
@@ -145,8 +155,7 @@ def open_channel(address: str, keys: Path | None = None) -> grpc.Channel:
 
     With a keys folder: TLS, showing its client certificate. Raises BadAddress or KeysError.
     """
-    if not _ADDRESS.fullmatch(address):
-        raise BadAddress(address)
+    check_address(address)
     if keys is None:
         return grpc.insecure_channel(address, _OPTIONS)
     return grpc.secure_channel(address, _client_credentials(keys), _OPTIONS)

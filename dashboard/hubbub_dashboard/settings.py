@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hubbub_aggregator.connection import DEFAULT_ADDRESS, is_loopback
+from hubbub_aggregator.connection import DEFAULT_ADDRESS, check_address, is_loopback
 from hubbub_aggregator.mistakes import Mistake
+from hubbub_dashboard.access.host import read_host
 from hubbub_dashboard.access.login_file import CALLBACK, Login, read_login
 from hubbub_dashboard.access.public_address import PublicAddress, read_public_address
 
@@ -85,7 +86,7 @@ def read_settings(arguments: Sequence[str]) -> Settings:
     certificate = _certificate(found.certificate, found.private_key)
     settings = Settings(
         found.aggregator,
-        found.address,
+        read_host(found.address, "--address"),
         found.port,
         found.keys,
         _public(found.behind_proxy, login, found.port),
@@ -119,7 +120,7 @@ def _public(proxy: str | None, login: Login | None, port: int) -> PublicAddress 
     uri = login.auth["redirect_uri"].replace("{port}", str(port))
     if not uri.endswith(CALLBACK):
         raise SettingsError(f"redirect_uri must end with {CALLBACK}, unlike {uri}")
-    back = read_public_address(uri.removesuffix(CALLBACK), "redirect_uri")
+    back = read_public_address(uri.removesuffix(CALLBACK), "redirect_uri", any_port=port == 0)
     if stated not in (None, back):
         raise SettingsError(
             f"behind a proxy at {stated}, redirect_uri must be {stated}{CALLBACK}, not {uri}"
@@ -130,13 +131,11 @@ def _public(proxy: str | None, login: Login | None, port: int) -> PublicAddress 
 def _check(settings: Settings) -> None:
     if not 0 <= settings.port <= 65_535:
         raise SettingsError(f"--port must be between 0 and 65535, not {settings.port}")
-    host, colon, port = settings.aggregator.rpartition(":")
-    if not (host and colon and port.isdecimal()):
-        raise SettingsError(f"--aggregator must be HOST:PORT, not {settings.aggregator!r}")
+    check_address(settings.aggregator)
     if settings.keys is None and not is_loopback(settings.aggregator):
         raise SettingsError(
-            f"{host} is not this machine, and estimates travel in plaintext on loopback only: "
-            f"name the folder with ca.crt, client.crt and client.key by --keys"
+            f"{settings.aggregator} is not on this machine, and estimates travel in plaintext on "
+            f"loopback only: name the folder with ca.crt, client.crt and client.key by --keys"
         )
 
 

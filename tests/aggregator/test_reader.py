@@ -145,7 +145,15 @@ def test_mistakes_are_one_sentence(reader: Reader, tmp_path: Path) -> None:
         pytest.raises(CallFailed, match="no aggregator answers at 127"),
     ):
         nobody.metrics()
-    for address in ("http://localhost:7444", "localhost", "localhost:", "::1:7444", ""):
+    for address in (
+        "http://localhost:7444",
+        "localhost",
+        "localhost:",
+        "::1:7444",
+        "[::1]:0",
+        "a:70000",
+        "",
+    ):
         with pytest.raises(BadAddress, match="is at host:port, for example localhost:7444 or"):
             hubbub_aggregator.connect(address)
     with pytest.raises(KeysError, match=r"cannot read .*ca\.crt"):

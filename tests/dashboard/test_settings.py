@@ -28,7 +28,7 @@ def test_defaults_stay_on_this_machine() -> None:
         (["--address", "192.0.2.1"], "would read every metric"),
         (["--address", "page.example.com"], "would read every metric"),
         (["--port", "65536"], "between 0 and 65535"),
-        (["--aggregator", "localhost"], "HOST:PORT"),
+        (["--aggregator", "localhost"], "host:port"),
         (["--aggregator", "collect.example.com:7444"], "plaintext on loopback only"),
         (["--behind-proxy", "stats.example.org"], "must be like"),
         (["--behind-proxy", "ftp://stats.example.org"], "must be like"),
@@ -38,6 +38,25 @@ def test_defaults_stay_on_this_machine() -> None:
         (["--behind-proxy", "https://*.example.org"], "must be like"),
         (["--behind-proxy", "https://stats.example.org:x"], "must be like"),
         (["--behind-proxy", "http://stats.example.org"], "in plaintext"),
+        (["--behind-proxy", "https://stats.example.org:0"], "between 1 and 65535, not 0"),
+        (["--behind-proxy", "https://stats.example.org:70000"], "between 1 and 65535, not 70000"),
+        (["--behind-proxy", f"https://example.org:{'9' * 5_000}"], "between 1 and 65535"),
+        (["--behind-proxy", "https://a..b"], "each part of its name"),
+        (["--behind-proxy", "https://a-.example.org"], "each part of its name"),
+        (["--behind-proxy", f"https://{'a' * 64}.example.org"], "each part of its name"),
+        (["--behind-proxy", f"https://{'a.' * 126}org"], "more than 253 characters"),
+        (["--behind-proxy", "https://999.1.1.1"], "no IPv4 address"),
+        (["--behind-proxy", "https://1.2.3"], "no IPv4 address"),
+        (["--behind-proxy", "https://example.0x7f"], "no IPv4 address"),
+        (["--behind-proxy", "https://[:::]"], "no IPv6 address"),
+        (["--behind-proxy", "https://[1:2]"], "no IPv6 address"),
+        (["--address", "a..b"], "--address has 'a..b' for a host"),
+        (["--address", ""], "--address has '' for a host"),
+        (["--address", "\udcff"], "each part of its name"),
+        (["--address", "999.1.1.1"], "no IPv4 address"),
+        (["--address", "[::1]"], "no IPv6 address"),
+        (["--aggregator", "localhost:0"], "an aggregator is at host:port"),
+        (["--aggregator", "localhost:70000"], "an aggregator is at host:port"),
         (["--certificate", "page.crt"], "go together"),
         (["--private-key", "page.key"], "go together"),
         (["--certificate", "page.crt", "--private-key", "page.key"], "No such file"),
@@ -60,6 +79,21 @@ def test_behind_a_proxy_any_address_is_served() -> None:
     settings = read_settings(["--address", "192.0.2.1", "--behind-proxy", "https://Example.ORG/s/"])
     assert settings.public == PublicAddress("https", "example.org", 443, "/s")
     assert str(settings.public) == "https://example.org/s"
+
+
+@pytest.mark.parametrize(
+    ("stated", "origin"),
+    [
+        ("https://192.0.2.1:65535", "https://192.0.2.1:65535"),
+        ("https://[2001:DB8:0:0::1]:443/", "https://[2001:db8::1]"),
+        (f"https://{'a' * 63}.{'b.' * 93}org", f"https://{'a' * 63}.{'b.' * 93}org"),
+        ("http://[0:0::1]:1", "http://[::1]:1"),
+    ],
+)
+def test_an_origin_is_written_as_browsers_do(stated: str, origin: str) -> None:
+    public = read_settings(["--behind-proxy", stated]).public
+    assert public is not None
+    assert public.origin == origin
 
 
 @pytest.fixture
@@ -108,6 +142,8 @@ def test_who_signs_in_behind_a_proxy_comes_back_to_it(tmp_path: Path) -> None:
         ("https://stats.example.org/", "must end with /oauth2callback"),
         ("http://stats.example.org/oauth2callback", "in plaintext"),
         ("stats.example.org/oauth2callback", "must be like"),
+        ("https://stats.example.org:99999/oauth2callback", "redirect_uri must have a port"),
+        ("https://a..b/oauth2callback", "redirect_uri has 'a..b' for a host"),
     ],
 )
 def test_where_nobody_could_be_sent_back_to(tmp_path: Path, uri: str, said: str) -> None:

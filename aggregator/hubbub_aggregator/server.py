@@ -111,7 +111,12 @@ class Aggregator:
             CatalogService(bundle.signed), self._public
         )
         estimates = EstimateService(
-            self._catalogue, store, self._announcements, clock, publish_step=publish_step
+            self._catalogue,
+            store,
+            self._announcements,
+            clock,
+            publish_step=publish_step,
+            started=self.board.started,
         )
         admin = AdminService(self._catalogue, self._closer, clock, self.board)
         estimate_pb2_grpc.add_EstimateServiceServicer_to_server(estimates, self._private)

@@ -110,6 +110,38 @@ def test_what_is_doubted_is_asked_for_once_more() -> None:
     assert asked.count == 2
 
 
+def test_a_doubt_outlasts_a_failure() -> None:
+    now, asked = [0.0], Asked()
+    memory = make_memory(clock=lambda: now[0])
+
+    def fail() -> str:
+        raise grpc.RpcError
+
+    memory.read("a", asked, bool)
+    memory.doubt()
+    now[0] = 1.0
+    assert memory.read("a", fail, bool).failure == "RpcError"
+    now[0] = 2.0
+    reading = memory.read("a", asked, bool)
+    assert (reading.value, reading.failure) == ("xx", None)
+
+
+def test_what_is_doubted_while_it_is_asked_is_asked_for_again() -> None:
+    now, asked = [0.0], Asked()
+    memory = make_memory(clock=lambda: now[0])
+
+    def doubt_meanwhile() -> str:
+        answer = asked()
+        memory.doubt()
+        return answer
+
+    assert memory.read("a", doubt_meanwhile, bool).value == "x"
+    now[0] = 1.0
+    assert memory.read("a", asked, bool).value == "xx"
+    now[0] = 2.0
+    assert memory.read("a", asked, bool).value == "xx"
+
+
 class Snapshot:
     pass
 

@@ -1,5 +1,6 @@
 """Snapshots from a real aggregator: read once for all viewers, kept when it goes away."""
 
+import signal
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,11 +12,11 @@ import pytest
 
 from hubbub.bundle import Bundle
 from hubbub_dashboard.over_time.figures import Changes, Shares
-from hubbub_dashboard.reading.answers import Metric, RoundOf, RoundState, Target
+from hubbub_dashboard.reading.answers import Metric, Round, RoundOf, RoundState, Target
 from hubbub_dashboard.reading.source import Source
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round, read_estimates
-from tests.processes import ServeProcess, until
+from tests.processes import PATIENCE, ServeProcess, until
 
 NAME = "health.self_rated"
 DAY = 86_400
@@ -26,11 +27,14 @@ class CallCounter(grpc.UnaryUnaryClientInterceptor):
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.before: dict[str, Callable[[], object]] = {}
+        """What is done before a call of that name goes out."""
 
     def intercept_unary_unary(
         self, continuation: Callable[..., Any], details: Any, request: Any
     ) -> Any:
         self.calls.append(details.method.rpartition("/")[2])
+        self.before.get(self.calls[-1], lambda: None)()
         return continuation(details, request)
 
 
@@ -126,9 +130,9 @@ def test_what_never_changes_is_asked_for_once(serve: ServeProcess, tmp_path: Pat
     (metric,) = source.metrics().value or ()
     newest = RoundOf(metric, metric.newest)
     for _ in range(3):
-        clock.now += 60.0
         contract = source.contract(metric).value
         comparison = source.comparison(newest, newest, (("fair", "poor"),)).value
+        clock.now += 60.0
     assert counter.calls == ["ListMetrics", "GetContract", "Compare"]
     assert contract == bundle.metrics[NAME]
     assert (contract.digest, contract.domain.labels) == (metric.digest, metric.values)
@@ -238,3 +242,81 @@ def _lists(source: Source, clock: Clock, values: tuple[str, ...]) -> bool:
     clock.now += 2.0
     metrics = source.metrics()
     return not metrics.failure and [each.values for each in metrics.value or ()] == [values]
+
+
+def test_another_store_with_as_many_reports_is_believed_though_nobody_saw_the_aggregator_away(
+    tmp_path: Path,
+) -> None:
+    operator, path = Operator.create(tmp_path / "keys"), tmp_path / "metrics.hubbub"
+    path.write_bytes(operator.sign([make_metric(NAME, epsilon="4")]))
+    bundle = Bundle.load(path, operator_key=operator.key)
+    address, clock = "127.0.0.1:0", Clock()
+    channel: grpc.Channel | None = None
+    shown: list[list[float]] = []
+    for value, label in enumerate(("excellent", "good")):
+        with ServeProcess(
+            operator, path, tmp_path / f"{label}.sqlite3", private_listen=address
+        ) as serve:
+            address = serve.private
+            answer(serve, bundle, NAME, [value] * 500)
+            close_round(serve, NAME)
+            if channel is None:
+                channel = serve.private_channel()
+                source = Source(channel, max_age=1.0, clock=clock)
+            grpc.channel_ready_future(channel).result(PATIENCE)
+            clock.now += 60.0
+            catalogue = source.metrics()
+            assert catalogue.failure is None
+            (metric,) = catalogue.value or ()
+            assert metric.newest == Round(0, RoundState.CLOSED, 500)
+            side = RoundOf(metric, metric.newest)
+            estimates = source.estimates(metric, metric.newest).value
+            shares = source.shares(metric, metric.newest, Target.RESPONDENTS).value
+            comparison = source.comparison(side, side, (("excellent", "good"),)).value
+            assert estimates is not None
+            assert shares is not None
+            assert comparison is not None
+            truth = [each.estimate for each in read_estimates(serve, NAME).values]
+            assert [each.estimate for each in estimates.values] == list(shares.estimate) == truth
+            assert comparison.differences[0].estimate == pytest.approx(truth[0] - truth[1])
+            shown.append(truth)
+    assert shown[0] != shown[1]
+
+
+def test_while_the_catalogue_is_not_answered_nothing_else_is_asked(serve: ServeProcess) -> None:
+    counter, clock = CallCounter(), Clock()
+    channel = grpc.intercept_channel(serve.private_channel(), counter)
+    source = Source(channel, max_age=1.0, clock=clock)
+    (metric,) = source.metrics().value or ()
+    status = source.last_status()
+    counter.calls.clear()
+    serve.kill()
+    clock.now += 60.0
+    side = RoundOf(metric, metric.newest)
+    for reading in (
+        source.shares(metric, metric.newest, Target.RESPONDENTS),
+        source.changes(metric, metric.newest, metric.newest, Target.RESPONDENTS, 0.99),
+        source.estimates(metric, metric.newest),
+        source.comparison(side, side),
+        source.contract(metric),
+    ):
+        assert (reading.value, reading.failure) == (None, "UNAVAILABLE")
+    assert source.last_status() is status
+    assert counter.calls == ["ListMetrics"]
+    channel.close()
+
+
+def test_a_call_that_may_take_its_time_ends_with_the_aggregator(serve: ServeProcess) -> None:
+    counter = CallCounter()
+    channel = grpc.intercept_channel(serve.private_channel(), counter)
+    source = Source(channel, max_age=0.0, clock=time.time)
+    (metric,) = source.metrics().value or ()
+    # Stopped while the call is on its way: to its end nobody would know.
+    counter.calls.clear()
+    counter.before["GetEstimates"] = lambda: serve.send(signal.SIGSTOP)
+    reading = source.shares(metric, metric.newest, Target.RESPONDENTS)
+    serve.send(signal.SIGCONT)
+    assert (reading.value, reading.failure) == (None, "DEADLINE_EXCEEDED")
+    # Asked again long before the call's own time is over.
+    assert counter.calls == ["ListMetrics", "GetEstimates", "ListMetrics"]
+    channel.close()

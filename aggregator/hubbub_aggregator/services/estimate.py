@@ -47,13 +47,16 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
         clock: Callable[[], float],
         *,
         publish_step: int,
+        started: float,
     ) -> None:
+        """`started`: when the process began, seconds since 1970-01-01 UTC."""
         self._catalogue = catalogue
         self._store = store
         self._questions = Questions(catalogue, store, clock)
         self._announcements = announcements
         self._clock = clock
         self._publish_step = publish_step
+        self._started = started
         self._decoder = Decoder(store)
         self._pooling = Pooling(store, self._questions)
         self._comparing = Turns("comparison", patience=5.0)
@@ -65,7 +68,9 @@ class EstimateService(estimate_pb2_grpc.EstimateServiceServicer):
     ) -> estimate_pb2.ListMetricsResponse:
         with answering(context):
             metrics = self._catalogue.by_name.values()
-            return estimate_pb2.ListMetricsResponse(metrics=map(self._summary, metrics))
+            return estimate_pb2.ListMetricsResponse(
+                metrics=map(self._summary, metrics), started=self._started
+            )
 
     def GetContract(
         self, request: estimate_pb2.GetContractRequest, context: grpc.ServicerContext

@@ -59,7 +59,8 @@ class StatusBoard:
         self._closer = closer
         self._bytes_in_hand = bytes_in_hand
         self._clock = clock
-        self._started = clock()
+        self.started: Final = clock()
+        """When the process began, seconds since 1970-01-01 UTC."""
         self.listeners: Sequence[ListenerInfo] = ()
         """Set once they listen."""
         self.certificate_expires: Callable[[], float] | None = None
@@ -81,7 +82,7 @@ class StatusBoard:
         answer = estimate_pb2.GetStatusResponse(
             version=VERSION,
             as_of=self._clock(),
-            started=self._started,
+            started=self.started,
             stopping=self._health.leaving,
             reports=[total for total in totals if total.name.startswith(_OF_REPORTS)],
             refused=[total for total in totals if not total.name.startswith(_OF_REPORTS)],

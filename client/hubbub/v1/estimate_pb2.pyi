@@ -79,16 +79,22 @@ class ListMetricsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     METRICS_FIELD_NUMBER: _builtins.int
+    STARTED_FIELD_NUMBER: _builtins.int
+    started: _builtins.float
+    """When the process began, seconds since 1970-01-01 UTC. If it is another one than before, so may
+    the store be, and every figure that was read.
+    """
     @_builtins.property
     def metrics(self) -> _containers.RepeatedCompositeFieldContainer[Global___MetricSummary]: ...
     def __init__(
         self,
         *,
         metrics: _abc.Iterable[Global___MetricSummary] | None = ...,
+        started: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["metrics", b"metrics"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["metrics", b"metrics", "started", b"started"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

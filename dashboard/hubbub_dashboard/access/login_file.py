@@ -76,8 +76,8 @@ def _read(path: Path) -> bytes:
         raise LoginFileError(f"cannot read {path}: {error.strerror}") from None
     if len(content) > _LARGEST_FILE:
         raise LoginFileError(
-            f"{path} has more than {_LARGEST_FILE >> 10} KiB: it is no login file, or lists readers "
-            f"whose domains it could list"
+            f"{path} has more than {_LARGEST_FILE >> 10} KiB: it is no login file, or lists many "
+            f"readers instead of their domain"
         )
     return content
 

@@ -93,7 +93,7 @@ class _Reader:
 
 def revisions(source: Source) -> tuple[Revision, ...] | None:
     """Since when each revision has been in force; None: the aggregator does not tell."""
-    status = source.status().value
+    status = source.last_status().value
     if status is None:
         return None
     known = status.record["bundle"]["revisions"]

@@ -25,6 +25,14 @@ class Reading(Generic[T]):
     """Why the last call failed; None: it did not."""
 
 
+class NotAsked(grpc.RpcError):
+    """Something else had to be answered first; `failure` is why it was not."""
+
+    def __init__(self, failure: str) -> None:
+        super().__init__(failure)
+        self.failure = failure
+
+
 class _Place(Generic[T]):
     def __init__(self) -> None:
         # Whoever wants the same answer waits for it; whoever wants another does not.
@@ -66,12 +74,19 @@ class Memory(Generic[K, T]):
         """
         place = self._place(key)
         with place.lock:
-            kept = place.reading
-            if kept.value is None or place.doubted or not is_current(kept.value):
+            kept, doubted = place.reading, place.doubted
+            if kept.value is None or doubted or not is_current(kept.value):
+                # Before it is asked: what comes to be doubted meanwhile may be the answer.
+                place.doubted = False
                 place.reading = self._refreshed(kept, ask)
-                place.doubted = place.doubted and place.reading is kept
+                if doubted and (place.reading is kept or place.reading.failure):
+                    place.doubted = True
                 self._weighed(place)
             return place.reading
+
+    def last(self, key: K) -> Reading[T]:
+        """Return what is kept, of whatever age."""
+        return self._place(key).reading
 
     def doubt(self) -> None:
         """Ask for everything anew before it is given again as current."""
@@ -106,4 +121,6 @@ class Memory(Generic[K, T]):
 
 
 def _code(error: grpc.RpcError) -> str:
+    if isinstance(error, NotAsked):
+        return error.failure
     return error.code().name if isinstance(error, grpc.Call) else type(error).__name__

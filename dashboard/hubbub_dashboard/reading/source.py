@@ -1,14 +1,16 @@
 """Where the page's figures come from: the aggregator's private listener.
 
 However many viewers there are, the catalogue is asked for at most once per `max_age`, and a
-round's figures only when the catalogue says that they changed.
+round's figures only when the catalogue says that they changed, or that another aggregator answers.
+While it is not answered, nothing is asked that it lists.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import grpc
+from google.protobuf.message import Message
 
 from hubbub.contract import Metric as Contract
 from hubbub.contract import parse_metric
@@ -29,7 +31,7 @@ from hubbub_dashboard.reading.answers import (
     comparison_of,
     estimates_of,
 )
-from hubbub_dashboard.reading.memory import Memory, Reading
+from hubbub_dashboard.reading.memory import Memory, NotAsked, Reading
 
 # Long enough for 65,536 values on a busy machine, short enough for a person who waits.
 _TIMEOUT: Final = 3.0
@@ -48,6 +50,8 @@ _MAX_KEPT: Final = 64
 # kept besides weighs as much as some values.
 _MAX_FIGURES: Final = 1_000_000
 _ARRAYS: Final = 50
+
+T = TypeVar("T")
 
 Pairs = tuple[tuple[str, str], ...]
 """Labels of values, on the left and on the right."""
@@ -77,7 +81,8 @@ class Source:
         def memory(most: int, weigh: Callable[[Any], int] = lambda _: 1) -> Memory[Any, Any]:
             return Memory(most=most, max_age=max_age, clock=clock, weigh=weigh)
 
-        self._away = False
+        # Of the aggregators that have answered: those of one store may take turns.
+        self._starts: set[float] = set()
         self._metrics: Memory[None, tuple[Metric, ...]] = memory(1)
         self._domains: dict[bytes, tuple[str, ...]] = {}
         self._contracts: Memory[bytes, Contract] = memory(_MAX_KEPT)
@@ -98,13 +103,7 @@ class Source:
 
     def metrics(self) -> Reading[tuple[Metric, ...]]:
         """Return the catalogue."""
-        reading = self._metrics.read(None, self._list_metrics)
-        if self._away and reading.failure is None:
-            # What answers now may be another one, whose snapshots have the same numbers of reports.
-            for memory in (self._estimates, self._comparisons, self._shares, self._changes):
-                memory.doubt()
-        self._away = reading.failure is not None
-        return reading
+        return self._metrics.read(None, self._list_metrics)
 
     def contract(self, metric: Metric) -> Reading[Contract]:
         """Return what a metric's bytes say, and prove; they never change.
@@ -113,7 +112,7 @@ class Source:
         """
         return self._contracts.read(
             metric.digest,
-            lambda: self._get_contract(metric),
+            self._after_catalogue(lambda: self._get_contract(metric)),
             lambda contract: contract.digest == metric.digest,
         )
 
@@ -123,7 +122,7 @@ class Source:
         """Return the newest snapshot of a round, both as the catalogue has them."""
         return self._estimates.read(
             (metric.digest, round_.number, target),
-            lambda: self._get_estimates(metric.name, round_.number, target),
+            self._after_catalogue(lambda: self._get_estimates(metric.name, round_.number, target)),
             lambda estimates: _is_of(estimates, round_),
         )
 
@@ -147,16 +146,19 @@ class Source:
                 right.metric.digest,
                 request.SerializeToString(deterministic=True),
             ),
-            lambda: comparison_of(self._stub.Compare(request, timeout=_TIMEOUT)),
+            self._after_catalogue(
+                lambda: comparison_of(self._stub.Compare(request, timeout=_TIMEOUT))
+            ),
             lambda found: _is_of(found.left, left.round) and _is_of(found.right, right.round),
         )
 
     def shares(self, metric: Metric, round_: Round, target: Target) -> Reading[Shares]:
         """Return the newest snapshot of a round as `estimates` does, for one round of many."""
+        request = _estimates_request(metric.name, round_.number, target)
         return self._shares.read(
             (metric.digest, round_.number, target),
-            lambda: shares_of(
-                self._ask_estimates(metric.name, round_.number, target, _LONG_TIMEOUT)
+            self._after_catalogue(
+                lambda: shares_of(self._patiently(self._stub.GetEstimates, request).estimates)
             ),
             lambda shares: _is_of(shares, round_),
         )
@@ -165,15 +167,11 @@ class Source:
         self, metric: Metric, before: Round, after: Round, target: Target, level: float
     ) -> Reading[Changes]:
         """Return what changed between two rounds as `comparison` does, for one step of many."""
-
-        def ask() -> Changes:
-            later, earlier = RoundOf(metric, after), RoundOf(metric, before)
-            request = _compare_request(later, earlier, (), target, level)
-            return changes_of(self._stub.Compare(request, timeout=_LONG_TIMEOUT))
-
+        later, earlier = RoundOf(metric, after), RoundOf(metric, before)
+        request = _compare_request(later, earlier, (), target, level)
         return self._changes.read(
             (metric.digest, before.number, after.number, target, level),
-            ask,
+            self._after_catalogue(lambda: changes_of(self._patiently(self._stub.Compare, request))),
             lambda found: (
                 (found.before, found.after) == ((before.state, before.n), (after.state, after.n))
             ),
@@ -183,8 +181,45 @@ class Source:
         """Return how the aggregator is doing."""
         return self._statuses.read(None, self._get_status)
 
+    def last_status(self) -> Reading[AggregatorStatus]:
+        """Return the same, without asking again while the catalogue is not answered."""
+        return self._statuses.last(None) if self.metrics().failure else self.status()
+
+    def _after_catalogue(self, ask: Callable[[], T]) -> Callable[[], T]:
+        """Ask only if the catalogue is answered: who waited for that in vain need not wait more."""
+
+        def asking() -> T:
+            self._require_catalogue()
+            return ask()
+
+        return asking
+
+    def _require_catalogue(self) -> None:
+        failure = self.metrics().failure
+        if failure is not None:
+            raise NotAsked(failure)
+
+    def _patiently(self, call: Any, request: Message) -> Any:
+        """Give a call the time that many values take, while the catalogue is answered meanwhile."""
+        answer = call.future(request, timeout=_LONG_TIMEOUT)
+        while True:
+            try:
+                return answer.result(timeout=_TIMEOUT)
+            except grpc.FutureTimeoutError:
+                try:
+                    self._require_catalogue()
+                except NotAsked:
+                    answer.cancel()
+                    raise
+
     def _list_metrics(self) -> tuple[Metric, ...]:
         answer = self._stub.ListMetrics(estimate_pb2.ListMetricsRequest(), timeout=_TIMEOUT)
+        # Only here, and the memory lets one call at a time.
+        if answer.started not in self._starts:
+            self._starts.add(answer.started)
+            # Its store may be another one, whose snapshots have the same numbers of reports.
+            for memory in (self._estimates, self._comparisons, self._shares, self._changes):
+                memory.doubt()
         return tuple(
             Metric(
                 name=metric.name,
@@ -212,15 +247,8 @@ class Source:
         return parse_metric(self._stub.GetContract(request, timeout=_TIMEOUT).contract)
 
     def _get_estimates(self, metric: str, number: int, target: Target) -> Estimates:
-        return estimates_of(self._ask_estimates(metric, number, target, _TIMEOUT))
-
-    def _ask_estimates(
-        self, metric: str, number: int, target: Target, timeout: float
-    ) -> estimate_pb2.Estimates:
-        request = estimate_pb2.GetEstimatesRequest(
-            metric=metric, round=number, target=TARGETS[target.value]
-        )
-        return self._stub.GetEstimates(request, timeout=timeout).estimates
+        request = _estimates_request(metric, number, target)
+        return estimates_of(self._stub.GetEstimates(request, timeout=_TIMEOUT).estimates)
 
     def _get_status(self) -> AggregatorStatus:
         answer = self._admin.GetStatus(estimate_pb2.GetStatusRequest(), timeout=_TIMEOUT)
@@ -228,6 +256,14 @@ class Source:
         # Only here, and the memory lets one call at a time.
         self._history = extended(self._history, sample(record))
         return AggregatorStatus(record, self._history)
+
+
+def _estimates_request(
+    metric: str, number: int, target: Target
+) -> estimate_pb2.GetEstimatesRequest:
+    return estimate_pb2.GetEstimatesRequest(
+        metric=metric, round=number, target=TARGETS[target.value]
+    )
 
 
 def _compare_request(

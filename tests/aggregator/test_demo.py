@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from hubbub_aggregator.commands import CommandError
+from hubbub_aggregator.demo import processes
 from hubbub_aggregator.demo.people import column_of, rand_hie
-from tests.processes import COMMAND
+from tests.processes import COMMAND, until
 
 PEOPLE = 250
 
@@ -34,6 +35,38 @@ def test_the_shipped_people_are_the_whole_study() -> None:
     assert set(people.answers["health.doctor_visits"]) == {"0", "1", "2", "3–5", "6–10", "11+"}
     for metric in people.definitions.metric:
         assert set(people.answers[metric.name]) == set(metric.values)
+
+
+def test_a_page_that_fails_at_every_look_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """And what it says of that is shown: Streamlit writes it where the page's address came."""
+    begin, said = tmp_path / "begin", tmp_path / "said"
+    (tmp_path / "sitecustomize.py").write_text(
+        f"""
+import pathlib, threading, time
+
+def tracebacks():
+    while not pathlib.Path({str(begin)!r}).exists():
+        time.sleep(0.05)
+    for number in range(10_000):
+        print("failed", number, "x" * 100, flush=True)
+    pathlib.Path({str(said)!r}).touch()
+
+threading.Thread(target=tracebacks, daemon=True).start()
+"""
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    shown: list[str] = []
+
+    def shown_to_the_end() -> bool:
+        shown.append(capfd.readouterr().err)
+        return "failed 9999 x" in "".join(shown)
+
+    with processes.page("127.0.0.1:9"):
+        begin.touch()
+        until(said.exists)
+        until(shown_to_the_end)
 
 
 def test_a_column_becomes_a_domain(table: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,11 @@ class DashboardProcess:
         )
         self.line = self._output.readline().strip()
         self.url = self.line.rpartition(" ")[2]
+        self.lines: list[str] = []
+        """What it said since, such as the traceback of whatever failed."""
+        # Whoever writes to a pipe that is full waits, and a page that fails at each look fills it.
+        self._listener = threading.Thread(target=self._listen)
+        self._listener.start()
 
     @property
     def pid(self) -> int:
@@ -50,7 +56,11 @@ class DashboardProcess:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait(PATIENCE)
+        self._listener.join()
         self._output.close()
+
+    def _listen(self) -> None:
+        self.lines.extend(self._output)
 
     @property
     def _output(self) -> IO[str]:

@@ -3,10 +3,11 @@
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 from hubbub_aggregator.commands import CommandError
 
@@ -46,9 +47,18 @@ def page(private: str) -> Generator[str]:
     with _running([*command, "--port", str(_free_port(8501))]) as process:
         for line in process.stdout or ():
             if "http://" in line:
+                threading.Thread(target=_pass_on, args=(process.stdout,), daemon=True).start()
                 yield line[line.index("http://") :].split()[0]
                 return
         raise CommandError("the dashboard did not start; its message is above")
+
+
+def _pass_on(said: IO[str]) -> None:
+    """Show what it says later, above all why a look failed: a full pipe would stop it."""
+    # It is closed when the demo ends.
+    with suppress(ValueError):
+        for line in said:
+            sys.stderr.write(line)
 
 
 @contextmanager

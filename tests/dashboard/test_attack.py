@@ -117,6 +117,14 @@ def test_so_many_do_more_than_the_noise() -> None:
     assert said.startswith(f"From {found.overtaking} hostile reports on (")
 
 
+@pytest.mark.parametrize(
+    ("n", "usual"),
+    [(1, 1), (19, 1), (99, 7), (100, 10), (19_999, 10), (99_999, 70), (10_000_000, 10_000)],
+)
+def test_so_many_are_hostile_if_nobody_says_otherwise(n: int, usual: int) -> None:
+    assert attack.usual(n) == usual
+
+
 def test_steps_only_grow() -> None:
     before: tuple[int, ...] = ()
     for n in (1, 9, 10, 99, 100, 101, 12_345, 10_000_000):
@@ -125,6 +133,7 @@ def test_steps_only_grow() -> None:
         assert steps == tuple(sorted(steps))
         assert 1 <= steps[-1] <= max(1, n // 10)
         assert attack.usual(n) in steps
+        assert attack.usual(n) <= max(10, n // 1_000)
         before = steps
     assert before[-1] == 1_000_000
 

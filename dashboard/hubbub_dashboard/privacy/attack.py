@@ -23,7 +23,10 @@ from hubbub_dashboard.shares.selection import Order, Selection, select
 
 # Of each power of ten.
 _STEPS: Final = (1, 2, 3, 5, 7)
-_USUAL: Final = 10
+
+# Of ten million reports ten move nothing that could be seen.
+_FEW: Final = 10
+_SHARE: Final = 1_000
 
 NOT_SURE: Final = "not surely above zero"
 
@@ -60,8 +63,8 @@ def steps(n: int) -> tuple[int, ...]:
 
 
 def usual(n: int) -> int:
-    """How many are, if nobody says otherwise."""
-    return _USUAL if _USUAL in steps(n) else steps(n)[-1]
+    """How many are, if nobody says otherwise: few, or of very many reports a thousandth."""
+    return max(step for step in steps(n) if step <= max(_FEW, n // _SHARE))
 
 
 def influence(support: Support, n: int) -> float:

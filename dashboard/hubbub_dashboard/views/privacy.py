@@ -189,7 +189,12 @@ def hostile(metric: Metric, contract: Contract, paused: bool) -> None:
     # Of a few reports only one may be: there is nothing to choose.
     if len(options) > 1:
         count = st.select_slider(
-            "Hostile reports", options, value=count, key="hostile", bind="query-params"
+            "Hostile reports",
+            options,
+            value=count,
+            format_func=text.count,
+            key="hostile",
+            bind="query-params",
         )
     attacked(estimates, attack.attack(estimates, support, count))
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,19 @@ def until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def follow(output: IO[str], lines: list[str]) -> threading.Thread:
+    """Go on hearing what a process says, to its end: whoever writes to a full pipe waits."""
+
+    def hear() -> None:
+        with output:
+            lines.extend(line.rstrip("\n") for line in output)
+
+    # What it leaves behind may hold the pipe's other end for longer than a test should take.
+    listener = threading.Thread(target=hear, daemon=True)
+    listener.start()
+    return listener
 
 
 class ServeFailed(Exception):
@@ -70,6 +84,7 @@ class ServeProcess:
             env={**os.environ, **(environment or {})},
         )
         self._wait_until_ready()
+        self._listener = follow(self._output, self.lines)
 
     @property
     def pid(self) -> int:
@@ -112,7 +127,7 @@ class ServeProcess:
     def wait(self) -> int:
         """The exit status, when it has ended; what it said last is in `lines`."""
         status = self._process.wait(PATIENCE)
-        self.lines += self._output.read().splitlines()
+        self._listener.join(PATIENCE)
         return status
 
     def __enter__(self) -> "ServeProcess":
@@ -122,7 +137,6 @@ class ServeProcess:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
-        self._output.close()
 
     @property
     def _output(self) -> IO[str]:

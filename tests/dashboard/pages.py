@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
-from tests.processes import PATIENCE
+from tests.processes import PATIENCE, follow
 
 CHROMIUM = Path("/usr/bin/chromium")
 _CHROMIUM_FLAGS = (
@@ -42,9 +41,7 @@ class DashboardProcess:
         self.url = self.line.rpartition(" ")[2]
         self.lines: list[str] = []
         """What it said since, such as the traceback of whatever failed."""
-        # Whoever writes to a pipe that is full waits, and a page that fails at each look fills it.
-        self._listener = threading.Thread(target=self._listen)
-        self._listener.start()
+        follow(self._output, self.lines)
 
     @property
     def pid(self) -> int:
@@ -56,11 +53,6 @@ class DashboardProcess:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait(PATIENCE)
-        self._listener.join()
-        self._output.close()
-
-    def _listen(self) -> None:
-        self.lines.extend(self._output)
 
     @property
     def _output(self) -> IO[str]:

@@ -40,7 +40,7 @@ def status_line(status: Status, estimates: Estimates | None, now: float, *, paus
     """The badge, how many reports, how old they are, and a sentence about the state."""
     facts: list[str] = []
     if estimates is not None and estimates.n:
-        facts.append(f"<span><b>{text.count(estimates.n)}</b> reports</span>")
+        facts.append(f"<span>{_reports(estimates.n)}</span>")
         # An age that no longer grows would be a false one.
         age = "paused" if paused else f"{text.age(now - estimates.as_of)} ago"
         facts.append(f"<span>as of {text.clock(estimates.as_of)} ({age})</span>")
@@ -54,10 +54,15 @@ def comparison_line(status: Status, comparison: Comparison | None) -> str:
         left, right = comparison.left, comparison.right
         for side in (left, right) if left != right else (left,):
             facts.append(
-                f"<span><b>{text.count(side.n)}</b> reports in round {side.round} of "
+                f"<span>{_reports(side.n)} in round {side.round} of "
                 f"<code>{escape(side.metric)}</code></span>"
             )
     return state(status, *facts)
+
+
+def _reports(n: int) -> str:
+    number, noun = text.counted(n, "report").split()
+    return f"<b>{number}</b> {noun}"
 
 
 def state(status: Status, *facts: str) -> str:
@@ -115,7 +120,7 @@ def provenance(estimates: Estimates) -> str:
         ("Snapshot", text.day_and_clock(estimates.as_of) if estimates.n else "none yet"),
     ]
     if estimates.plain:
-        facts.append(("Imported", f"{text.count(estimates.plain)} reports, unsealed"))
+        facts.append(("Imported", f"{text.counted(estimates.plain, 'report')}, unsealed"))
     if estimates.values:
         facts.append(("Influence", text.influence(estimates.values)))
     items = "".join(f"<div><dt>{name}</dt><dd>{fact}</dd></div>" for name, fact in facts)

@@ -80,7 +80,7 @@ def _last_known(estimates: Estimates) -> str:
 
 def of_round(estimates: Estimates) -> Status:
     """Where a round stands, while the aggregator answers."""
-    step = text.count(estimates.publish_step)
+    step = text.counted(estimates.publish_step, "report")
     match estimates.state:
         case RoundState.NOT_OPEN:
             return Status(Tone.WAITING, "Not open yet", "This round takes no reports yet.")
@@ -98,7 +98,7 @@ def of_round(estimates: Estimates) -> Status:
             return Status(
                 Tone.WAITING,
                 "Waiting for the first snapshot",
-                f"Figures appear once this round holds at least {step} reports. Until then not "
+                f"Figures appear once this round holds at least {step}. Until then not "
                 f"even their number is shown, so that the first to answer are not singled out.",
             )
         case RoundState.OPEN:

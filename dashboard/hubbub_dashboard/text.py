@@ -65,7 +65,7 @@ def signed(difference: float, places: int) -> str:
 
 def signed_points(difference: float, places: int) -> str:
     """Write a difference of shares as "+1.4 points"."""
-    return f"{signed(difference, places)} points"
+    return _points(signed(difference, places))
 
 
 def p_value(probability: float) -> str:
@@ -75,8 +75,11 @@ def p_value(probability: float) -> str:
 
 def points(share: float, places: int) -> str:
     """Write a difference of shares as "−1.4 points", hundredths of everybody."""
-    said = bare_percent(share, places)
-    return f"{said} point{'' if said == '1' else 's'}"
+    return _points(bare_percent(share, places))
+
+
+def _points(said: str) -> str:
+    return f"{said} point{'' if said.lstrip(f'+{_MINUS}') == '1' else 's'}"
 
 
 def interval(low: float, high: float, places: int) -> str:
@@ -113,6 +116,11 @@ def influence(values: Sequence[Value]) -> str:
 def count(n: int) -> str:
     """Write a whole number with thousands separators."""
     return f"{n:,}"
+
+
+def counted(n: int, noun: str) -> str:
+    """Write how many there are of something: "1 report", "1,000 reports"."""
+    return f"{count(n)} {noun}{'' if n == 1 else 's'}"
 
 
 def rounded_up(number: float, digits: int) -> int:
@@ -210,8 +218,8 @@ def population(n: int) -> str:
     """Say whose shares these are."""
     return (
         f"Shares are among all devices that would have answered, of which the {count(n)} that did "
-        f"are taken for a random sample: the draw adds to the noise. Devices that are offline, or "
-        f"never would have answered, are not in it."
+        f"{'is' if n == 1 else 'are'} taken for a random sample: the draw adds to the noise. "
+        f"Devices that are offline, or never would have answered, are not in it."
     )
 
 
@@ -228,17 +236,19 @@ def parts_of_a_whole() -> str:
 def respondents(n: int) -> str:
     """Say whose shares these are."""
     return (
-        f"Shares are among respondents, the devices whose {count(n)} reports are counted: the "
-        f"noise is the only uncertainty shown, and whoever did not answer is not in it."
+        f"Shares are among respondents, the devices whose {counted(n, 'report')} "
+        f"{'is' if n == 1 else 'are'} counted: the noise is the only uncertainty shown, and "
+        f"whoever did not answer is not in it."
     )
 
 
 def publishing(step: int) -> str:
     """Say when figures change, and why not more often."""
+    have = "has" if step == 1 else "have"
     return (
-        f"While the round is open, figures change only when at least {count(step)} more reports "
-        f"have come in, so that refreshing singles nobody out. When it closes, what is "
-        f"left is published, however little it is."
+        f"While the round is open, figures change only when at least "
+        f"{counted(step, 'more report')} {have} come in, so that refreshing singles nobody out. "
+        f"When it closes, what is left is published, however little it is."
     )
 
 

@@ -32,9 +32,9 @@ def make_difference(
 
 
 def make_side(
-    metric: str = "health", round_: int = 4, state: RoundState = RoundState.CLOSED
+    metric: str = "health", round_: int = 4, state: RoundState = RoundState.CLOSED, n: int = 1_000
 ) -> Side:
-    return Side(metric, round_, state, 1_000, 0.0)
+    return Side(metric, round_, state, n, 0.0)
 
 
 def compare(left: Side, right: Side, *differences: Difference) -> Comparison:

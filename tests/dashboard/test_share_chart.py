@@ -98,7 +98,7 @@ def test_the_alternative_text_says_what_the_chart_shows() -> None:
     estimates = make_estimates(make_value("clear", 0.5), make_value("doubtful", -0.01))
     said = share_chart.alternative(select(estimates, Order.LISTED), 0.95)
     assert said == (
-        "Estimated shares with 95\u202f% intervals, 2 of 2 values; 1 of these are "
+        "Estimated shares with 95\u202f% intervals, 2 of 2 values; 1 of these is "
         "distinguishable from zero. clear 50.0\u202f% (48.0 to 52.0); "
         "doubtful \u22121.0\u202f% (\u22123.0 to 1.0)."
     )

@@ -58,7 +58,8 @@ def alternative(comparison: Comparison, shown: Shown) -> str:
         for difference in told
     )
     stand_out = sum(map(shown.found, shown.differences))
-    judged = f"{stand_out} of these stand out of the noise" if shown.final else "preliminary"
+    verb = "stands" if stand_out == 1 else "stand"
+    judged = f"{stand_out} of these {verb} out of the noise" if shown.final else "preliminary"
     return (
         f"Differences with {text.level(comparison.level)} intervals, {len(shown.differences)} of "
         f"{shown.total}; {judged}. {spoken}{more}."

@@ -35,10 +35,14 @@ def answer(comparison: Comparison, shown: Shown) -> str:
     return " ".join(
         (
             *told,
-            *([f"{text.count(more)} more differ, and are marked below."] if more else []),
+            *([f"{_more(more)} marked below."] if more else []),
             *([_others(rest)] if rest else []),
         )
     )
+
+
+def _more(more: int) -> str:
+    return "1 more differs, and is" if more == 1 else f"{text.count(more)} more differ, and are"
 
 
 def _others(rest: int) -> str:
@@ -157,11 +161,13 @@ def limit(comparison: Comparison, places: int) -> str | None:
         (difference.simultaneous_high - difference.simultaneous_low) / 2
         for difference in comparison.differences
     ]
-    least, most = (text.bare_percent(half, places) for half in (min(halves), max(halves)))
-    if least == most:
-        return f"A difference stands out from about {most} points on."
+    least, most = min(halves), max(halves)
+    told = text.points(most, places)
+    if text.points(least, places) == told:
+        return f"A difference stands out from about {told} on."
     return (
-        f"A difference stands out from about {least} to {most} points on, depending on the value."
+        f"A difference stands out from about {text.bare_percent(least, places)} to {told} on, "
+        f"depending on the value."
     )
 
 

@@ -44,7 +44,7 @@ def share(part: int, whole: int) -> str:
 def until(expires: str, as_of: str) -> str:
     """Write when a certificate ends as "until 2027-12-30 (397 days)"; both as in a status."""
     days = int((moment(expires) - moment(as_of)) // 86_400)
-    return f"until {expires[:10]} ({text.count(max(0, days))} days)"
+    return f"until {expires[:10]} ({text.counted(max(0, days), 'day')})"
 
 
 def unknown_digests(refused: Mapping[str, int]) -> str:
@@ -53,10 +53,12 @@ def unknown_digests(refused: Mapping[str, int]) -> str:
     if not unknown:
         return "No request was for a digest that it does not know."
     whole = sum(refused.values())
+    what = "was for a digest that it does not know: its device holds another bundle"
+    if unknown > 1:
+        what = "were for digests that it does not know: their devices hold another bundle"
     return (
-        f"{text.count(unknown)} of {text.count(whole)} refused requests "
-        f"({share(unknown, whole)}) were for digests that it does not know: their devices "
-        f"hold another bundle."
+        f"{text.count(unknown)} of {text.counted(whole, 'refused request')} "
+        f"({share(unknown, whole)}) {what}."
     )
 
 

@@ -81,8 +81,10 @@ def earlier(series: Series) -> str | None:
     """Say that older rounds are left out, if some are."""
     if not series.earlier:
         return None
+    many = len(series.points)
+    shown = "round is" if many == 1 else f"{text.count(many)} rounds are"
     return (
-        f"The newest {text.count(len(series.points))} rounds are shown; before them there "
+        f"The newest {shown} shown; before that there "
         f"{'was' if series.earlier == 1 else 'were'} {text.count(series.earlier)} more."
     )
 
@@ -95,8 +97,8 @@ def undrawn(series: Series, drawn: Sequence[int], find: str = "") -> str | None:
     if len(drawn) == total:
         return None
     return (
-        f"{text.count(len(drawn))} of {text.count(total)} values are drawn; what changed is told "
-        f"of all of them."
+        f"{text.count(len(drawn))} of {text.count(total)} values "
+        f"{'is' if len(drawn) == 1 else 'are'} drawn; what changed is told of all of them."
     )
 
 

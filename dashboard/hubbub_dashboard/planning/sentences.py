@@ -30,12 +30,13 @@ def answer(plan: Plan) -> str:
     return (
         f"With {so_many(plan.reports)}{rounds} at ε = {plan.epsilon.text}, a share of "
         f"{percentage(first.detectable)} or more stands out of the noise in 4 of 5 collections; "
-        f"{text.level(plan.level)} margins are ±{_points(first.half_width)} points."
+        f"{text.level(plan.level)} margins are ±{_points(first.half_width)}."
     )
 
 
 def _points(share: float) -> str:
-    return percentage(share).removesuffix(" %")
+    figure = percentage(share).removesuffix(" %")
+    return f"{figure} point{'' if figure == '1' else 's'}"
 
 
 def who(question: Question, plan: Plan) -> str:
@@ -46,7 +47,7 @@ def who(question: Question, plan: Plan) -> str:
         shares += f", a quarter {second}, and so on, each half of the one before"
     else:
         shares += f", half {second}"
-    return f"Made up: {text.count(plan.reports)} devices, {shares}. ▲ is the true share."
+    return f"Made up: {text.counted(plan.reports, 'device')}, {shares}. ▲ is the true share."
 
 
 def how(crowd: Crowd, seed: int) -> str:

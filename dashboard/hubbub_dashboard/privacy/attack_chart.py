@@ -64,10 +64,11 @@ def alternative(attack: Attack, probability: float) -> str:
         for value, (low, high) in list(zip(shown, attack.ends, strict=True))[:_MAX_SPOKEN]
     )
     more = f"; and {len(shown) - _MAX_SPOKEN} more" if len(shown) > _MAX_SPOKEN else ""
+    were = "was" if attack.hostile == 1 else "were"
     return (
         f"Estimated shares with {text.level(probability)} intervals, and in brackets around each "
-        f"where its interval could be if {text.count(attack.hostile)} of {text.count(attack.n)} "
-        f"reports were hostile. {spoken}{more}."
+        f"where its interval could be if {text.count(attack.hostile)} of "
+        f"{text.counted(attack.n, 'report')} {were} hostile. {spoken}{more}."
     )
 
 

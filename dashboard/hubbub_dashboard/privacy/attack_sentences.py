@@ -21,9 +21,12 @@ def verdict(attack: Attack) -> str:
     """How far they could have moved a share."""
     share = text.percent(attack.hostile / attack.n, places_of(attack.hostile / attack.n))
     were = "was" if attack.hostile == 1 else "were"
+    of_these = f"{text.count(attack.hostile)} of these {text.count(attack.n)} reports"
+    if attack.n == 1:
+        of_these = "the one report"
     return (
-        f"If {text.count(attack.hostile)} of these {text.count(attack.n)} reports ({share}) {were} "
-        f"hostile, each share could be off by up to ±{points(attack.reach)} points."
+        f"If {of_these} ({share}) {were} hostile, each share could be off by up to "
+        f"±{points(attack.reach)} points."
     )
 
 
@@ -55,7 +58,7 @@ def compared(attack: Attack) -> str | None:
     if attack.overtaking > attack.n:
         return "All reports together could not move a share as far as its interval extends."
     return (
-        f"From {text.count(attack.overtaking)} hostile reports on "
+        f"From {text.counted(attack.overtaking, 'hostile report')} on "
         f"({text.percent(share, places_of(share))} of all), a share could be off by more than its "
         f"interval extends to either side."
     )
@@ -64,7 +67,7 @@ def compared(attack: Attack) -> str | None:
 def reading(attack: Attack) -> str:
     """What exactly the figure says."""
     return (
-        f"Off from what? From what the same {text.count(attack.n)} reports would show, had the "
+        f"Off from what? From what the same {text.counted(attack.n, 'report')} would show, had the "
         f"hostile ones been honest; or from what the others show without them. One report moves a "
         f"share by at most ±{points(attack.reach / attack.hostile)} points, and so many together "
         f"by at most so many times that."
@@ -75,8 +78,8 @@ def drawn(attack: Attack) -> str:
     """What the chart's marks are."""
     return (
         f"Solid is the interval that the noise leaves open, as on the page Shares. Dashed, between "
-        f"taller brackets, is where it could be with {text.count(attack.hostile)} hostile "
-        f"{'report' if attack.hostile == 1 else 'reports'}. ◇: {attack.selection.doubt}, then or "
+        f"taller brackets, is where it could be with "
+        f"{text.counted(attack.hostile, 'hostile report')}. ◇: {attack.selection.doubt}, then or "
         f"even without them."
     )
 

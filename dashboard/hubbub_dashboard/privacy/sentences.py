@@ -46,13 +46,13 @@ def charge(promise: Promise) -> str:
 
 def _charged(promise: Promise) -> str:
     told, contract = promise.told, promise.contract
-    rounds = _counted(told.schedule.rounds, "round")
+    rounds = text.counted(told.schedule.rounds, "round")
     if told.series is not None:
         paid = f"{_epsilon(told.series.charge)}, charged before its first report"
         parts = told.series.parts
         if contract.permanent is not None:
             return (
-                f"{paid}, for a memo of {_counted(parts, 'row')} at "
+                f"{paid}, for a memo of {text.counted(parts, 'row')} at "
                 f"ε = {contract.permanent.text} each. No report adds to it."
             )
         return f"{paid}, for {text.count(parts)} of {rounds} at ε = {contract.epsilon.text} each."
@@ -104,8 +104,8 @@ def over_rounds(promise: Promise) -> str:
         )
     every = (
         f"Every report has noise of its own and is charged anew: "
-        f"{_counted(told.schedule.rounds, 'round')} at {_epsilon(contract.epsilon.decimal)} come "
-        f"to {_epsilon(promise.total)}."
+        f"{text.counted(told.schedule.rounds, 'round')} at "
+        f"{_epsilon(contract.epsilon.decimal)} come to {_epsilon(promise.total)}."
     )
     if not promise.is_capped:
         return every
@@ -129,7 +129,7 @@ def shared_source(promise: Promise, others: int) -> str:
     if not others:
         return "No other metric of this aggregator asks about the same source."
     return (
-        f"{_counted(others, 'other metric')} of this aggregator "
+        f"{text.counted(others, 'other metric')} of this aggregator "
         f"{'asks' if others == 1 else 'ask'} about the same source. What they reveal adds up: "
         f"whoever reads reports of all of them learns at most the sum, which the budget limits."
     )
@@ -176,10 +176,6 @@ def shortened(digits: str) -> str:
     if len(digits) <= 2 * _ENDS + 4:
         return digits
     return f"{digits[:_ENDS]}…{digits[-_ENDS:]}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{text.count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def unlisted(count: int) -> str:

@@ -58,7 +58,7 @@ def _is_filled(told: Asked) -> bool:
 
 
 def _reader(told: Asked, publish_step: int | None) -> Witness:
-    step = "reports" if publish_step is None else f"at least {text.count(publish_step)} reports"
+    step = "reports" if publish_step is None else f"at least {text.counted(publish_step, 'report')}"
     counts = "counts" if not told.open else "the counts of texts that somebody asks about,"
     return Witness(
         READER,

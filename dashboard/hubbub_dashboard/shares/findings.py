@@ -90,7 +90,7 @@ def more_reports(estimates: Estimates, places: int) -> str | None:
     when = "" if estimates.state is RoundState.CLOSED else ", once it is closed,"
     return (
         f"How many more: if {name} really has {text.percent(value.estimate, places)}, a round of "
-        f"about {text.count(needed)} reports would{when} show it, in 4 of 5 cases."
+        f"about {text.counted(needed, 'report')} would{when} show it, in 4 of 5 cases."
     )
 
 

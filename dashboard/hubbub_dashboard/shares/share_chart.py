@@ -63,7 +63,8 @@ def alternative(selection: Selection, probability: float) -> str:
     )
     return (
         f"Estimated shares with {text.level(probability)} {intervals}, {len(shown)} of "
-        f"{selection.total} values; {distinct} of these are distinguishable from zero. "
+        f"{selection.total} values; {distinct} of these "
+        f"{'is' if distinct == 1 else 'are'} distinguishable from zero. "
         f"{spoken}{more}."
     )
 

@@ -28,6 +28,8 @@ _PART_HEIGHT: Final = 10
 # Below this many pixels a row's figures and its words do not fit beside its label.
 _NARROW: Final = 560
 
+# Less than this is no width, but what rounding left of none.
+_LEAST_SPAN: Final = 1e-12
 
 # Labels of the axis, as Vega writes them: shares, and differences of shares.
 PERCENT: Final = (
@@ -67,11 +69,14 @@ def columns(rows: Iterable[Interval]) -> pyarrow.Table:
 
 
 def ends(low: float, high: float) -> tuple[float, float]:
-    """Return round numbers at or beyond both, and around zero.
+    """Return round numbers at or beyond both, and around zero; they differ, whatever is drawn.
 
     Left to Vega they would be sought in the data, which come only after the first drawing.
     """
     low, high = min(0.0, low), max(0.0, high)
+    if high - low < _LEAST_SPAN:
+        # Nothing but 0 is drawn: a point to either side.
+        return -0.01, 0.01
     # Half a power of ten, so small that there are 2 to 20 steps. Divided by rather than
     # multiplied with, so that 0.05 is 0.05.
     per_share = 2 * 10.0 ** -math.floor(math.log10(high - low))

@@ -61,6 +61,27 @@ def test_the_axis_ends_at_round_shares_around_all_intervals(
     assert share_chart.domain(select(make_estimates(*values), Order.LISTED)) == ends
 
 
+@pytest.mark.parametrize("share", [0.0, 1e-300, -1e-300, 0.5, 1.0])
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_axis_has_a_length_where_nothing_has_a_width(share: float, count: int) -> None:
+    values = [make_value(str(place), share, error=0.0) for place in range(count)]
+    selection = select(make_estimates(*values), Order.LISTED)
+    low, high = share_chart.domain(selection)
+    assert low <= 0 <= high
+    assert low <= share <= high
+    assert high - low >= 0.01
+    whole = select(make_estimates(*values), Order.LISTED, whole=True)
+    assert share_chart.domain(whole)[0] < share_chart.domain(whole)[1]
+
+
+@pytest.mark.parametrize("high", [1e-300, 1e-9, 1e-3, 0.3, 1.0, 25.0])
+@pytest.mark.parametrize("low", [-30.0, -0.07, -1e-9, -1e-300, 0.0])
+def test_the_axis_ends_around_whatever_there_is(low: float, high: float) -> None:
+    first, last = interval_chart.ends(low, high)
+    assert first <= low <= 0 <= high <= last
+    assert last - first <= max(0.02, 2 * (high - low))
+
+
 def test_doubt_has_a_shape_of_its_own() -> None:
     layers = interval_chart.specification(4, ENDS, "light")["layer"]
     point = next(layer for layer in layers if layer["mark"]["type"] == "point")

@@ -1,6 +1,5 @@
 """A metric over its rounds: what is drawn, what is marked, and how it is said."""
 
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +13,7 @@ from hubbub_aggregator.estimation.differences import between
 from hubbub_aggregator.oracles import oracle_for
 from hubbub_aggregator.planning.choice import most_accurate
 from hubbub_aggregator.tally import Tally
-from hubbub_dashboard.over_time import files, line_chart, notes, panels, sentences, tables
+from hubbub_dashboard.over_time import files, notes, panels, sentences, tables
 from hubbub_dashboard.over_time.changes import MAX_CHANGES, MOST_PANELS, drawn, marked
 from hubbub_dashboard.over_time.figures import Changes
 from hubbub_dashboard.over_time.series import (
@@ -309,32 +308,6 @@ class TestRevisions:
     def test_an_aggregator_that_does_not_tell(self) -> None:
         series = closed_series([0.5, 0.3, 0.2], revisions=None)
         assert "does not tell" in notes.revisions(series)[0]
-
-
-class TestPanels:
-    def test_all_span_as_many_points(self) -> None:
-        series = closed_series([0.5, 0.3, 0.02], [0.1, 0.3, 0.02])
-        scales = panels.scales(series, (0, 1, 2))
-        spans = {round(scale.high - scale.low, 6) for scale in scales}
-        assert len(spans) == 1
-        for scale, value in zip(scales, (0, 1, 2), strict=True):
-            rows = panels.rows(series, value).to_pydict()
-            assert scale.low < min(rows["low"]) <= max(rows["high"]) < scale.high
-            assert len(scale.lines) >= 2
-
-    def test_say_in_words_what_they_show(self) -> None:
-        series = closed_series([0.5, 0.3, 0.2], [0.4, 0.3, 0.3])
-        said = sentences.alternative(series, 2)
-        assert "20.0\u202f% (17.0 to 23.0) in round 0 to 30.0\u202f%" in said
-        assert "It rose by 10.0 points between rounds 0 and 1." in said
-        assert sentences.alternative(series, 1).endswith("No change is marked.")
-
-    def test_a_specification_is_the_same_object_every_time(self) -> None:
-        series = closed_series([0.5, 0.3, 0.2], [0.4, 0.3, 0.3])
-        (scale,) = panels.scales(series, (0,))
-        make = partial(line_chart.specification, scale, (0, 1), series.schedule, names=True)
-        assert make("light") is make("light")
-        assert make("light") != make("dark")
 
 
 class TestTablesAndFiles:

@@ -1,7 +1,8 @@
 """A value over the rounds, as a constant Vega-Lite specification. Pure.
 
 Line and band are broken where a round has no figures. An open round is hollow, and stands apart.
-A change that stands out is a triangle at the round that it came with.
+A change that stands out is a triangle at the round that it came with. A band that goes on beyond
+the panel's edge has an open arrow there.
 """
 
 import math
@@ -21,6 +22,15 @@ _DAY: Final = 86_400
 
 # Pixels from the panel's ends within which a round's name begins or ends there.
 _FLUSH: Final = 48
+# Pixels from one round that is named to the next: more than a name is wide, since the first one
+# begins where it stands, and the next one has it in its middle.
+_APART: Final = 120
+# More are not named, however wide the panel is.
+_MOST_NAMED: Final = 8
+
+# An arrow without a shaft, that points up; and in pixels, how far its middle is from the edge.
+_ARROW: Final = "M-1,0.35L0,-0.35L1,0.35"
+_ARROW_INSIDE: Final = 6
 
 # Above so many rounds, points are smaller.
 _AIRY: Final = 30
@@ -48,6 +58,8 @@ def specification(
             _whisker(palette, scale),
             _line(palette, scale),
             _point(palette, scale, 22 if many else 50),
+            _arrow("up", palette, scale),
+            _arrow("down", palette, scale),
             _triangle("rose", palette, scale),
             _triangle("fell", palette, scale),
             _revision_line(palette),
@@ -76,13 +88,25 @@ def _rounds_axis(
             # Else the last one would reach out, and make the last panel narrower than the others.
             "labelFlush": _FLUSH,
             "labels": names,
-            "labelOverlap": "greedy",
-            "labelSeparation": 12,
+            # Left to Vega, those that do not fit are dropped wherever they are.
+            "labelOverlap": False,
             "tickColor": palette.edge,
-            "tickCount": {"expr": f"min({rounds[1] - rounds[0] + 1}, max(2, floor(width / 100)))"},
-            "tickMinStep": 1,
+            "values": {
+                "expr": f"{[named(*rounds, most) for most in range(1, _MOST_NAMED + 1)]}"
+                f"[clamp(floor(width / {_APART}), 1, {_MOST_NAMED}) - 1]"
+            },
         },
     }
+
+
+def named(first: int, last: int, most: int) -> list[int]:
+    """The rounds that are named where there is room for so many: equally far apart, the last one
+    always, and the first where that costs no more than half of the names."""
+    steps = last - first
+    least = max(1, math.ceil((steps + 1) / most))
+    both_ends = (step for step in range(least, 2 * least + 1) if step <= steps and not steps % step)
+    step = next(both_ends, least)
+    return list(range(last, first - 1, -step))[::-1]
 
 
 def _share(field: str, palette: Palette, scale: Scale) -> dict[str, Any]:
@@ -146,7 +170,7 @@ def _zero_line(palette: Palette, scale: Scale) -> dict[str, Any]:
 def _band(palette: Palette, scale: Scale) -> dict[str, Any]:
     return {
         "transform": _CLOSED,
-        "mark": {"type": "area", "color": palette.accent, "opacity": 0.2},
+        "mark": {"type": "area", "color": palette.accent, "opacity": 0.2, "clip": True},
         "encoding": {
             "y": _share("low", palette, scale),
             "y2": {"field": "high"},
@@ -159,7 +183,13 @@ def _whisker(palette: Palette, scale: Scale) -> dict[str, Any]:
     """The band of one round: all there is to be seen of it between two gaps, or while open."""
     return {
         "transform": _DRAWN,
-        "mark": {"type": "rule", "color": palette.accent, "strokeWidth": 1.5, "opacity": 0.8},
+        "mark": {
+            "type": "rule",
+            "clip": True,
+            "color": palette.accent,
+            "strokeWidth": 1.5,
+            "opacity": 0.8,
+        },
         "encoding": {"y": _share("low", palette, scale), "y2": {"field": "high"}},
     }
 
@@ -192,10 +222,15 @@ def _point(palette: Palette, scale: Scale, size: int) -> dict[str, Any]:
 
 
 def _triangle(what: str, palette: Palette, scale: Scale) -> dict[str, Any]:
-    """Above the band if it rose, and below if it fell."""
+    """Above the band if it rose, and below if it fell; of a band that goes on, inside it."""
     up = what == "rose"
+    highest, lowest = scale.high - scale.room, scale.low + scale.room
+    place = f"min(datum.high, {highest})" if up else f"max(datum.low, {lowest})"
     return {
-        "transform": [{"filter": f"datum.mark === '{what}'"}],
+        "transform": [
+            {"filter": f"datum.mark === '{what}'"},
+            {"calculate": place, "as": "place"},
+        ],
         "mark": {
             "type": "point",
             "shape": "triangle-up" if up else "triangle-down",
@@ -205,7 +240,28 @@ def _triangle(what: str, palette: Palette, scale: Scale) -> dict[str, Any]:
             "size": 70,
             "yOffset": -10 if up else 10,
         },
-        "encoding": {"y": _share("high" if up else "low", palette, scale)},
+        "encoding": {"y": _share("place", palette, scale)},
+    }
+
+
+def _arrow(where: str, palette: Palette, scale: Scale) -> dict[str, Any]:
+    """Where a band goes on beyond the panel's edge."""
+    up = where == "up"
+    beyond = f"datum.high > {scale.high}" if up else f"datum.low < {scale.low}"
+    return {
+        "transform": [{"filter": f"isValid(datum.estimate) && {beyond}"}],
+        "mark": {
+            "type": "point",
+            "shape": _ARROW,
+            "angle": 0 if up else 180,
+            "fill": None,
+            "opacity": 1,
+            "size": 130,
+            "stroke": palette.accent,
+            "strokeWidth": 2,
+            "yOffset": _ARROW_INSIDE if up else -_ARROW_INSIDE,
+        },
+        "encoding": {"y": {"value": 0 if up else "height"}},
     }
 
 

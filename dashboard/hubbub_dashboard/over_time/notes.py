@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from hubbub_dashboard import text
+from hubbub_dashboard.over_time import panels
 from hubbub_dashboard.over_time.changes import MAX_CHANGES
 from hubbub_dashboard.over_time.sentences import at_once, listed, moment
 from hubbub_dashboard.over_time.series import LEVEL, WIDEST, Kind, Series
@@ -75,6 +76,21 @@ def gaps(series: Series) -> list[str]:
     if said and any(step.after.number - step.before.number > 1 for step in series.steps):
         said.append("Across a gap, a change is one from the round drawn before it.")
     return said
+
+
+def beyond(series: Series, drawn: Sequence[int]) -> str | None:
+    """Say which bands are not drawn whole, if some are not."""
+    numbers = panels.beyond(series, tuple(drawn))
+    if not numbers:
+        return None
+    band, goes, it, has = (
+        ("band", "goes", "it", "has") if len(numbers) == 1 else ("bands", "go", "they", "have")
+    )
+    return (
+        f"The {band} of {_rounds(numbers).lower()} {goes} on beyond the panels' edges, where open "
+        f"arrows stand: {it} {has} few reports, and drawn whole {it} would make all else a flat "
+        f"line. The table has both ends."
+    )
 
 
 def earlier(series: Series) -> str | None:

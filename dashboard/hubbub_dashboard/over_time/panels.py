@@ -1,6 +1,8 @@
 """A panel's rows, and the ends of its axis. Pure."""
 
 import math
+from collections.abc import Iterable
+from statistics import median_high
 from typing import Any, Final, NamedTuple
 
 import pyarrow
@@ -12,6 +14,13 @@ from hubbub_dashboard.reading.derived import derived
 
 # Room above and below the bands, as a part of the panel's height: for the triangles.
 _ROOM: Final = 0.14
+
+# Times the middle one's width, from which on a band is wide.
+_MUCH_WIDER: Final = 3
+# Times the others' room, up to which wide bands may take what they need.
+_MOST_EMPTY: Final = 2
+# Less than this is no width, but what rounding left of none.
+_LEAST_SPAN: Final = 1e-7
 
 _COLUMNS: Final = (
     "round",
@@ -33,6 +42,11 @@ class Scale(NamedTuple):
     low: float
     high: float
     step: float
+
+    @property
+    def room(self) -> float:
+        """How much of either end is left for the triangles."""
+        return _ROOM * (self.high - self.low)
 
     @property
     def lines(self) -> list[float]:
@@ -87,23 +101,66 @@ def _tip(series: Series, point: Point, value: int) -> str:
 
 @derived
 def scales(series: Series, drawn: tuple[int, ...]) -> tuple[Scale, ...]:
-    """Return a scale for each value that is drawn; all span equally many points."""
-    ends = [
-        (
-            min(float(shares.low[value]) for _, shares in series.drawn),
-            max(float(shares.high[value]) for _, shares in series.drawn),
-        )
-        for value in drawn
-    ]
-    span = max(high - low for low, high in ends) / (1 - 2 * _ROOM)
+    """Return a scale for each value that is drawn; all span equally many points.
+
+    They hold every share. Bands much wider than is usual would make all else a flat line: where
+    they would, the scales are those of the others, and a wide band ends at the panel's edge.
+    """
+    usual = _usual(series, drawn)
+    whole, fitted = ([_ends(series, value, among) for value in drawn] for among in (None, usual))
+    ends = whole if _span(whole) <= _MOST_EMPTY * _span(fitted) else fitted
+    span = _span(ends)
+    if span < _LEAST_SPAN:
+        # Nothing has a width: a point is drawn around it.
+        span = 0.01
+    span /= 1 - 2 * _ROOM
     step = _step(span)
     return tuple(_scale(low, high, span, step) for low, high in ends)
+
+
+def beyond(series: Series, drawn: tuple[int, ...]) -> list[int]:
+    """Numbers of the rounds of which a band ends at a panel's edge, and goes on."""
+    panels = list(zip(drawn, scales(series, drawn), strict=True))
+    return [
+        point.number
+        for point, shares in series.drawn
+        if any(
+            shares.low[value] < scale.low or shares.high[value] > scale.high
+            for value, scale in panels
+        )
+    ]
+
+
+def _usual(series: Series, drawn: tuple[int, ...]) -> set[int]:
+    """Numbers of the rounds whose bands are not much wider than the middle one's.
+
+    The middle one of two is the wider: where half are wide, wide is usual.
+    """
+    widths = {
+        point.number: max(float(shares.high[value] - shares.low[value]) for value in drawn)
+        for point, shares in series.drawn
+    }
+    most = _MUCH_WIDER * median_high(widths.values())
+    return {number for number, width in widths.items() if width <= most}
+
+
+def _ends(series: Series, value: int, among: set[int] | None) -> tuple[float, float]:
+    """The lowest and the highest of a value's shares, and of its bands in these rounds."""
+    found = [float(shares.estimate[value]) for _, shares in series.drawn]
+    for point, shares in series.drawn:
+        if among is None or point.number in among:
+            found += float(shares.low[value]), float(shares.high[value])
+    return min(found), max(found)
+
+
+def _span(ends: Iterable[tuple[float, float]]) -> float:
+    return max(high - low for low, high in ends)
 
 
 def _step(span: float) -> float:
     """1, 2 or 5 times a power of ten, so that there are 3 to 7 lines."""
     power = 10.0 ** math.floor(math.log10(span / 3))
-    return next(power * size for size in (5, 2, 1) if power * size <= span / 3)
+    return next((power * size for size in (5, 2) if power * size <= span / 3), power)
 
 
 def _scale(low: float, high: float, span: float, step: float) -> Scale:

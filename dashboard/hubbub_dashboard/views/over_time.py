@@ -128,6 +128,7 @@ def figures(series: Series) -> None:
     st.html(
         markup.notes(
             notes.undrawn(series, shown, find),
+            notes.beyond(series, shown) if shown and series.drawn else None,
             *notes.gaps(series),
             notes.earlier(series),
             notes.still_open(series),

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +189,7 @@ def test_a_link_shows_the_same_again(page: Page) -> None:
     expect(notes).to_contain_text("5 of 60 values are drawn")
     page.get_by_role("combobox", name="Values drawn").fill("<i>7</i>")
     page.get_by_role("option", name="<i>7</i>").click()
-    expect(notes).to_contain_text("1 of 60 values are drawn")
+    expect(notes).to_contain_text("1 of 60 values is drawn")
     # What changed is named although it is drawn no more.
     expect_answer(page, "Not drawn below:")
     expect_answer(page, "<i>58</i>")
@@ -220,6 +221,59 @@ def test_metrics_that_have_no_rounds_to_show(page: Page, name: str, said: str) -
     page.goto(f"/over-time?metric={name}")
     expect(page.locator(".stMain")).to_contain_text(said)
     expect(page.locator(".hubbub table")).to_have_count(0)
+
+
+LOOK = """name => {
+    const region = document.querySelector(`[role=region][aria-label="${name}"]`);
+    const {boxShadow} = getComputedStyle(region);
+    return {
+        wider: region.scrollWidth > region.clientWidth,
+        left: region.scrollLeft,
+        hint: getComputedStyle(region, "::before").display !== "none",
+        shades: boxShadow === "none" ? 0 : boxShadow.split("inset").length - 1,
+    };
+}"""
+
+
+def expect_look(page: Page, region: str, **expected: object) -> None:
+    """Wait until a table's region looks so."""
+    expect(page.get_by_role("region", name=region)).to_be_visible()
+    page.wait_for_function(
+        f"([name, expected]) => {{ const look = ({LOOK})(name);"
+        " return Object.entries(expected).every(([key, value]) => look[key] === value); }",
+        arg=[region, expected],
+    )
+
+
+def test_a_table_that_goes_on_sideways_says_so_and_scrolls_by_keyboard(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    drawn = "&drawn=".join(f"%3Ci%3E{number}%3C%2Fi%3E" for number in range(6))
+    page.goto(f"/over-time?metric=large&drawn={drawn}")
+    expect_look(page, "Rounds", wider=True, hint=True, shades=1)
+    region = page.get_by_role("region", name="Rounds")
+    region.focus()
+    region.press("ArrowRight")
+    page.wait_for_function(f"({LOOK})('Rounds').left > 0")
+    expect_look(page, "Rounds", hint=True, shades=2)
+    region.evaluate("region => { region.scrollLeft = region.scrollWidth; }")
+    expect_look(page, "Rounds", hint=True, shades=1)
+    # One that has all the room it needs does not.
+    page.goto("/over-time?metric=growing")
+    expect_look(page, "Rounds", wider=False, hint=False, shades=0)
+
+
+@pytest.mark.parametrize(("width", "names"), [(1280, 5), (390, 2), (360, 2)])
+def test_rounds_are_named_side_by_side(page: Page, width: int, names: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/over-time?metric=daily")
+    labels = page.locator("[role=graphics-document]").last.locator("text", has_text="round ")
+    expect(labels).to_have_count(names)
+    boxes = [label.bounding_box() for label in labels.all()]
+    edges = sorted((box["x"], box["x"] + box["width"]) for box in boxes if box is not None)
+    assert len(edges) == names
+    assert edges[0][0] >= 0
+    assert edges[-1][1] <= width
+    assert all(end < begin for (_, end), (begin, _) in pairwise(edges))
 
 
 def test_narrow_pages_do_not_scroll_sideways(page: Page) -> None:

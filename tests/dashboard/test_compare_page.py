@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ METRICS = (
     make_metric("many", values=[f"value {i}" for i in range(128)], epsilon="4"),
     make_metric("hostile", values=HOSTILE),
     make_metric("repeated", starts=int(time.time()) - 2 * HOUR, periodic=(HOUR, 9, 24 * HOUR)),
+    make_metric("alike", values="abcdefgh"),
     make_metric("empty", values=("yes", "no")),
 )
 
@@ -40,6 +42,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
         answer(serve, bundle, "before", [0] * 300 + [1] * 700)
         close_round(serve, "after")
         close_round(serve, "before")
+        answer(serve, bundle, "alike", [*range(8)] * 100)
+        close_round(serve, "alike")
         answer(serve, bundle, "many", [7] * 900)
         answer(serve, bundle, "hostile", [0] * 500)
         answer(serve, bundle, "repeated", [2] * 300, number=0)
@@ -92,6 +96,24 @@ def test_two_values_of_a_closed_round(page: Page, serve: ServeProcess) -> None:
     page.goto("about:blank")
     page.goto(link)
     expect_differences(page, serve, "after", "--left", "excellent", "--right", "poor")
+
+
+def test_how_many_reports_would_tell_two_values_apart(page: Page, serve: ServeProcess) -> None:
+    there = ("--aggregator", serve.private, "--format", "json")
+    for left, right in combinations("abcdefgh", 2):
+        found = json.loads(
+            typed("compare", "alike", "--left", left, "--right", right, *there).stdout
+        )
+        (difference,) = found["differences"]
+        # Not shown, and not as good as nothing.
+        if 0.2 < abs(difference["estimate"]) / difference["std_error"] < 1.8:
+            break
+    page.goto(f"/compare?metric=alike&left={left}&right={right}")
+    answer = page.locator(".answer")
+    expect(answer).to_contain_text("cannot be told apart")
+    expect(answer).to_contain_text(
+        re.compile("some [0-9,]+ reports would be enough to show it in 4 of 5 collections")
+    )
 
 
 def test_two_rounds_are_preliminary_while_one_is_open(page: Page, serve: ServeProcess) -> None:

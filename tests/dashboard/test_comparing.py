@@ -1,12 +1,16 @@
 """What differs, in words, as a chart and a table."""
 
+from dataclasses import replace
+
 import pytest
 
 from hubbub_dashboard import text
 from hubbub_dashboard.comparing import difference_chart, difference_table, sentences
+from hubbub_dashboard.comparing.more_reports import doubtful
 from hubbub_dashboard.comparing.shown import Kind, kind_of, show
 from hubbub_dashboard.reading.answers import Comparison, Difference, RoundState, Side, Target
 from hubbub_dashboard.shares.selection import MAX_ROWS, Order
+from tests.dashboard.snapshots import make_estimates, make_value
 
 SURE = 0.041
 UNSURE = 0.004
@@ -51,7 +55,7 @@ def test_two_values_are_told_apart(estimate: float, where: str) -> None:
     comparison = compare(make_side(), make_side(), make_difference("soup", "salad", estimate))
     assert kind_of(comparison) is Kind.VALUES
     assert said(comparison) == f"“soup” is 4.1 points {where} “salad” (2.0 to 6.2, 95 %)."
-    assert sentences.more_reports(comparison) is None
+    assert doubtful(comparison) is None
 
 
 def test_two_values_that_cannot_be_told_apart_say_what_agrees() -> None:
@@ -61,7 +65,9 @@ def test_two_values_that_cannot_be_told_apart_say_what_agrees() -> None:
         "1.7 points behind to 2.5 points ahead agrees with the reports."
     )
     # ((1.96 + 0.84) · 1.07 / 0.4)² times the thousand reports, to two digits.
-    more = sentences.more_reports(comparison)
+    values = (make_value(label, 0.3) for label in ("soup", "salad"))
+    values = (replace(value, count=400, influence=0.002) for value in values)
+    more = sentences.more_reports(comparison, make_estimates(*values, n=1_000))
     assert more is not None
     assert "some 57,000 reports would be enough" in more
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from hubbub_dashboard import text
+from hubbub_dashboard.comparing.more_reports import reports_needed
 from hubbub_dashboard.comparing.shown import Kind, Shown, kind_of
-from hubbub_dashboard.reading.answers import Comparison, Difference, Side
-from hubbub_dashboard.shares.findings import MOST_TIMES, POWER
+from hubbub_dashboard.reading.answers import Comparison, Difference, Estimates, Side
 
 PURPOSE: Final = (
     "Two values, two rounds, or two metrics with the same values: what differs, and how surely."
@@ -134,22 +134,17 @@ def sureness(comparison: Comparison) -> str:
     )
 
 
-def more_reports(comparison: Comparison) -> str | None:
-    """Say how many reports would show a difference of two values, if these do not."""
-    if kind_of(comparison) is not Kind.VALUES or not comparison.final:
+def more_reports(comparison: Comparison, estimates: Estimates | None) -> str | None:
+    """Say how many reports would show a difference of two values, if these do not.
+
+    `estimates`: of the same round, if they are known.
+    """
+    needed = None if estimates is None else reports_needed(comparison, estimates)
+    if needed is None:
         return None
-    (difference,) = comparison.differences
-    # Nothing can really be ahead by more than everybody.
-    if difference.distinguishable or not 0 < abs(difference.estimate) <= 1:
-        return None
-    half = (difference.high - difference.low) / 2
-    times = ((half + POWER * difference.std_error) / abs(difference.estimate)) ** 2
-    if times > MOST_TIMES:
-        return None
-    needed = text.rounded_up(times * comparison.left.n, 2)
     return (
-        f"If that is what it really is, some {text.count(needed)} reports would be enough to show "
-        f"it in 4 of 5 collections."
+        f"If that is what it really is, some {text.counted(text.rounded_up(needed, 2), 'report')} "
+        f"would be enough to show it in 4 of 5 collections."
     )
 
 

@@ -101,9 +101,8 @@ def reports_to_find(value: Value, estimates: Estimates) -> int | None:
     value with this share, and of one that nobody has. None: out of reach, or no share at all.
     """
     n, share = estimates.n, value.estimate
-    apart = 1 / (n * value.influence)
-    nobody = value.count / n - share * apart
-    somebody = nobody + share * apart
+    everybody, nobody = support(value, n)
+    somebody = nobody + share * (everybody - nobody)
     if not 0 <= nobody < somebody <= 1:
         return None
     miss = -math.expm1(math.log(estimates.level) / len(estimates.values))
@@ -111,3 +110,11 @@ def reports_to_find(value: Value, estimates: Estimates) -> int | None:
     distance = 2 * (math.asin(math.sqrt(somebody)) - math.asin(math.sqrt(nobody)))
     needed = ((z + POWER) / distance) ** 2
     return text.rounded_up(needed, 2) if needed <= MOST_TIMES * n else None
+
+
+def support(value: Value, n: int) -> tuple[float, float]:
+    """The mechanism's p and q: which share of n reports supports a value that everybody has, and
+    one that nobody has."""
+    apart = 1 / (n * value.influence)
+    nobody = value.count / n - value.estimate * apart
+    return nobody + apart, nobody

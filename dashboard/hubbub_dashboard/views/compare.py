@@ -8,10 +8,11 @@ import streamlit as st
 
 from hubbub_dashboard import downloads, frame, interval_chart, markup, parts, states, text
 from hubbub_dashboard.comparing import difference_chart, difference_table, sentences
+from hubbub_dashboard.comparing.more_reports import doubtful
 from hubbub_dashboard.comparing.shown import Kind, Shown, kind_of, show
-from hubbub_dashboard.reading.answers import Comparison, Metric, RoundOf
+from hubbub_dashboard.reading.answers import Comparison, Estimates, Metric, RoundOf
 from hubbub_dashboard.reading.memory import Reading
-from hubbub_dashboard.reading.source import Pairs
+from hubbub_dashboard.reading.source import Pairs, Source
 from hubbub_dashboard.shares.selection import MAX_ROWS, Order
 
 # A longer list is nothing to choose from: a name is typed.
@@ -36,16 +37,27 @@ def draw(_: bool) -> None:
     settings, source = frame.shared()
     metrics = source.metrics()
     comparison: Reading[Comparison] = Reading()
+    estimates: Estimates | None = None
     if metrics.value:
         chosen, target = choose(metrics.value), frame.target()
         if isinstance(chosen, str):
             st.html(markup.notes(chosen))
             return
         comparison = source.comparison(chosen.left, chosen.right, chosen.pairs, target)
+        estimates = doubtful_shares(source, chosen.left, comparison.value)
     status = states.comparison_status(settings.aggregator, metrics, comparison, time.time())
     st.html(markup.comparison_line(status, comparison.value))
     if comparison.value is not None and comparison.value.differences:
-        figures(comparison.value)
+        figures(comparison.value, estimates)
+
+
+def doubtful_shares(
+    source: Source, compared: RoundOf, comparison: Comparison | None
+) -> Estimates | None:
+    """Return the shares of which two cannot be told apart; of others nobody asks for more."""
+    if comparison is None or doubtful(comparison) is None:
+        return None
+    return source.estimates(compared.metric, compared.round, comparison.target).value
 
 
 def choose(metrics: Sequence[Metric]) -> Chosen | str:
@@ -129,7 +141,7 @@ def same_domain(one: Metric, other: Metric) -> bool:
     return len(one.values) == len(other.values) and set(one.values) == set(other.values)
 
 
-def figures(comparison: Comparison) -> None:
+def figures(comparison: Comparison, estimates: Estimates | None) -> None:
     """Say what differs, draw it, and give the figures as a table."""
     order, find = arrange(comparison)
     shown = show(comparison, order, find)
@@ -140,7 +152,7 @@ def figures(comparison: Comparison) -> None:
             *filter(
                 None,
                 (
-                    sentences.more_reports(comparison),
+                    sentences.more_reports(comparison, estimates),
                     sentences.limit(comparison, shown.places),
                 ),
             ),

@@ -1,21 +1,9 @@
 """A metric over its rounds: what is drawn, what is marked, and how it is said."""
 
-from itertools import pairwise
-
-import numpy as np
 import pytest
 
-from hubbub.exact import Epsilon
-from hubbub.mechanisms import Mechanism
-from hubbub_aggregator.crowd import SeededChance, sampler_for
-from hubbub_aggregator.estimation.comparison import Sample
-from hubbub_aggregator.estimation.differences import between
-from hubbub_aggregator.oracles import oracle_for
-from hubbub_aggregator.planning.choice import most_accurate
-from hubbub_aggregator.tally import Tally
 from hubbub_dashboard.over_time import files, notes, panels, sentences, tables
 from hubbub_dashboard.over_time.changes import MAX_CHANGES, MOST_PANELS, drawn, marked
-from hubbub_dashboard.over_time.figures import Changes
 from hubbub_dashboard.over_time.series import (
     LEVEL,
     Kind,
@@ -26,7 +14,7 @@ from hubbub_dashboard.over_time.series import (
     rounds_shown,
     steps_between,
 )
-from hubbub_dashboard.reading.answers import Metric, Round, Target
+from hubbub_dashboard.reading.answers import Metric, Round
 from tests.dashboard.series import (
     CLOSED,
     DAY,
@@ -38,79 +26,6 @@ from tests.dashboard.series import (
     make_shares,
     numbers_of,
 )
-from tests.harness import proportion_range
-
-SERIES = 400
-ROUNDS = 8
-N = 1_500
-
-
-class TestSimulated:
-    """Real mechanisms and estimators; crowds of known law."""
-
-    mechanism: Mechanism = most_accurate(4, Epsilon.parse("1"))
-
-    def tally(self, shares: list[float], target: Target, seed: int) -> Tally:
-        """A round's; respondents hold exactly these shares, a population is drawn from."""
-        counts = np.array(shares) * N
-        if target is Target.POPULATION:
-            counts = np.random.default_rng(seed).multinomial(N, shares)
-        values = np.repeat(np.arange(4, dtype=np.uint64), counts.astype(int))
-        payloads = sampler_for(self.mechanism).randomise(values, SeededChance(seed))
-        return Tally(len(values), oracle_for(self.mechanism).fold(payloads))
-
-    def series(self, rounds: list[list[float]], target: Target, seed: int) -> Series:
-        """As the page puts it together, with the figures that `hubbub compare` would give."""
-        tallies = [
-            self.tally(shares, target, len(rounds) * seed + number)
-            for number, shares in enumerate(rounds)
-        ]
-        level = level_of_step(len(rounds) - 1)
-        every = np.arange(4)
-        changes = []
-        for before, after in pairwise(tallies):
-            found = between(
-                Sample(self.mechanism, after),
-                Sample(self.mechanism, before),
-                every,
-                every,
-                target=target.value,
-                level=level,
-            )
-            changes.append(
-                Changes(
-                    (CLOSED, before.n),
-                    (CLOSED, after.n),
-                    level,
-                    found.estimate,
-                    found.std_error,
-                    found.simultaneous_low,
-                    found.simultaneous_high,
-                    found.distinguishable,
-                )
-            )
-        return make_series(
-            *(make_shares(number, [0.25] * 4, n=N) for number in range(len(rounds))),
-            values=("a", "b", "c", "d"),
-            changes=changes,
-            target=target,
-        )
-
-    @pytest.mark.parametrize("target", list(Target))
-    def test_where_nothing_changes_at_most_one_series_in_twenty_has_a_mark(
-        self, target: Target
-    ) -> None:
-        shares = [0.4, 0.3, 0.2, 0.1]
-        with_marks = sum(
-            bool(marked(self.series([shares] * ROUNDS, target, seed))) for seed in range(SERIES)
-        )
-        assert with_marks <= proportion_range(1 - LEVEL, SERIES).high
-
-    def test_a_large_change_is_marked_where_it_came_and_nowhere_else(self) -> None:
-        before, after = [0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1]
-        series = self.series([before] * 3 + [after] * 3, Target.RESPONDENTS, 7)
-        found = {(change.step.after.number, change.value, change.rose) for change in marked(series)}
-        assert found == {(3, 0, False), (3, 1, True)}
 
 
 class TestSteps:

@@ -16,9 +16,12 @@ from playwright.sync_api import Browser, ViewportSize
 
 from hubbub.bundle import Bundle
 from hubbub.domain import text_index
+from hubbub_dashboard.access.visitors import HOURS
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round
+from tests.dashboard.logins import write_login
 from tests.dashboard.pages import DashboardProcess, chromium
+from tests.dashboard.provider import provider
 from tests.processes import ServeProcess
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
@@ -96,6 +99,8 @@ class Shot(NamedTuple):
     query: str
     waits_for: str
     """CSS of what shows that it is there."""
+    person: str = ""
+    """Who signs in first, if anybody."""
 
 
 _CHART: Final = ".stVegaLiteChart svg .role-mark"
@@ -106,16 +111,34 @@ _LIVE: Final = (
     Shot("large", "?metric=names", _CHART),
     Shot("parts", "?metric=health.self_rated&whole=true&among=population", _CHART),
     Shot("any-text", "?metric=drink.favourite", ".open-domain"),
+    Shot("in-vain", "?metric=health.mood&among=doctors", _CHART),
     Shot("over-time", "over-time?metric=health.monthly", _CHART),
+    Shot("over-time-once", "over-time?metric=health.self_rated", ".hubbub.notes"),
     Shot("compare", "compare?metric=health.doctor_visits&left=1&right=2", _CHART),
     Shot("compare-rounds", "compare?compare=two+rounds&metric=health.monthly", _CHART),
+    Shot("compare-metrics", "compare?compare=two+metrics&metric=health.self_rated", _CHART),
+    Shot("compare-waiting", "compare?metric=health.physical_limitation", ".badge.waiting"),
     Shot("plan", "plan?values=8", _CHART),
     Shot("health", "health", ".stVegaLiteChart"),
     Shot("privacy", "privacy?metric=health.self_rated&hostile=30", _CHART),
     Shot("privacy-memo", "privacy?metric=mood.today", ".badge.waiting"),
+    Shot("privacy-any-text", "privacy?metric=drink.favourite", ".hubbub.answer"),
 )
 _AWAY: Final = Shot("away", "?metric=health.self_rated", ".badge.away")
 _NOT_CONNECTED: Final = Shot("not-connected", "", ".badge.away")
+
+_PEOPLE_SIGNED_IN: Final = {
+    "ana": {"email": "ana@example.org", "email_verified": True},
+    "eve": {"email": "eve@elsewhere.example", "email_verified": True},
+    "uma": {"email": "ana@example.org", "email_verified": False},
+}
+_AT_THE_DOOR: Final = (
+    Shot("sign-in", "", ".badge.waiting"),
+    Shot("signed-in", "?metric=health.self_rated", ".signed-in", "ana"),
+    Shot("not-a-reader", "", ".badge.problem", "eve"),
+    Shot("unverified", "", ".badge.problem", "uma"),
+)
+_ENDED: Final = Shot("sign-in-ended", "", ".badge.waiting", "ana")
 
 # What the documentation shows.
 _SHOWN: Final = {
@@ -161,10 +184,24 @@ def _photograph_all(
         _report(serve, bundle)
         for shot in _LIVE:
             take(browser, dashboard.url, shot)
+        _photograph_door(scratch, serve.private, lambda url, shot: take(browser, url, shot))
         serve.kill()
         take(browser, dashboard.url, _AWAY)
     with DashboardProcess(_NOBODY) as dashboard:
         take(browser, dashboard.url, _NOT_CONNECTED)
+
+
+def _photograph_door(scratch: Path, aggregator: str, take: Callable[[str, Shot], None]) -> None:
+    """What those see who need to sign in."""
+    with provider(_PEOPLE_SIGNED_IN) as accounts:
+        back = "http://localhost:{port}/oauth2callback"
+        login = write_login(scratch / "login.toml", back, issuer=accounts.issuer)
+        with DashboardProcess(aggregator, "--login", str(login)) as dashboard:
+            url = dashboard.url.replace("127.0.0.1", "localhost")
+            for shot in _AT_THE_DOOR:
+                take(url, shot)
+            accounts.issued = lambda: time.time() - 3_600 * HOURS - 1
+            take(url, _ENDED)
 
 
 def _report(serve: ServeProcess, bundle: Bundle) -> None:
@@ -206,6 +243,9 @@ def _photograph(browser: Browser, url: str, shot: Shot, look: Look, path: Path) 
     with browser.new_context(color_scheme=look.theme, viewport=viewport) as context:
         page = context.new_page()
         page.goto(f"{url}/{shot.query}")
+        if shot.person:
+            page.get_by_role("button", name="Sign in").click()
+            page.get_by_role("link", name=shot.person, exact=True).click()
         page.wait_for_selector(shot.waits_for, state="attached")
         # The page scrolls inside itself, so it is the window that has to grow.
         page.wait_for_timeout(_SETTLING)

@@ -5,12 +5,14 @@ What lives in a fragment comes again at every tick; the rest only when the viewe
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, Literal, TypeVar
 
 import streamlit as st
 
 from hubbub_aggregator.connection import open_channel
+from hubbub_dashboard import links, markup, text
 from hubbub_dashboard.access import visitors
 from hubbub_dashboard.access.visitors import SignOuts, Standing, Visitor
 from hubbub_dashboard.palette import Theme
@@ -27,11 +29,6 @@ _USUAL_TICK: Final = "5 s"
 # Below the quickest tick, so that all viewers of a tick share one call to the aggregator.
 _MAX_AGE: Final = 1.0
 
-# Of a viewer: which page is shown, and which metric was chosen last, on which page.
-_PAGE: Final = "page"
-_CHOSEN: Final = "chosen metric"
-_METRIC: Final = "metric"
-
 _NEWEST: Final = "newest"
 
 T = TypeVar("T")
@@ -43,11 +40,6 @@ def shared() -> tuple[Settings, Source]:
     settings = read_settings(sys.argv[1:])
     channel = open_channel(settings.aggregator, settings.keys)
     return settings, Source(channel, max_age=_MAX_AGE, clock=time.time)
-
-
-def turned_to(page: str) -> None:
-    """Note which page is shown."""
-    st.session_state[_PAGE] = page
 
 
 @st.cache_resource(show_spinner=False)
@@ -101,18 +93,64 @@ def choose_one(
     label_visibility: Literal["visible", "collapsed"] = "visible",
 ) -> T:
     """Let the viewer choose one of a few options; the link says which."""
-    chosen: T | None = st.segmented_control(
-        label,
-        options,
-        default=usual,
-        format_func=named,
-        label_visibility=label_visibility,
-        required=True,
-        key=key,
-        bind="query-params",
-    )
+    with _said(key, [named(option) for option in options], "choices", named(usual)):
+        chosen: T | None = st.segmented_control(
+            label,
+            options,
+            default=usual,
+            format_func=named,
+            label_visibility=label_visibility,
+            required=True,
+            key=key,
+            on_change=links.forget,
+            args=[key],
+            bind="query-params",
+        )
     # A link that ends with `key=` chooses none, required or not.
     return usual if chosen is None else chosen
+
+
+def choose_listed(
+    label: str,
+    options: Sequence[str],
+    *,
+    key: str,
+    what: str,
+    usual: int = 0,
+    width: int | Literal["stretch"] = "stretch",
+) -> str:
+    """Let the viewer choose one of many; the link says which. `what`: what they are, in a word."""
+    with _said(key, options, what, options[usual], width):
+        chosen: str = st.selectbox(
+            label,
+            options,
+            index=usual,
+            key=key,
+            on_change=links.forget,
+            args=[key],
+            bind="query-params",
+            width=width,
+        )
+    return chosen
+
+
+@contextmanager
+def _said(
+    key: str,
+    options: Collection[str],
+    what: str,
+    instead: str,
+    width: int | Literal["stretch"] = "stretch",
+) -> Iterator[None]:
+    """Say below a choice that the link asks for something else than there is."""
+    asked = links.in_vain(key, options)
+    if asked is None:
+        yield
+        return
+    with st.container(width=width):
+        yield
+        if asked:
+            st.html(markup.notes(text.in_vain(asked, what, instead)))
 
 
 def target() -> Target:
@@ -122,30 +160,37 @@ def target() -> Target:
     )
 
 
-def choose_metric(
-    metrics: Sequence[Metric], *, key: str = _METRIC, label: str = "Metric"
-) -> Metric:
+def choose_metric(metrics: Sequence[Metric]) -> Metric:
     """Let the viewer choose one of the metrics; at first that of the page before."""
-    # Those first that have figures to show.
-    by_name = {each.name: each for each in sorted(metrics, key=lambda each: not each.values)}
-    if key != _METRIC:
-        return by_name[st.selectbox(label, list(by_name), key=key, bind="query-params")]
-    here = st.session_state.get(_PAGE)
-    page, before = st.session_state.get(_CHOSEN, (here, None))
-    if page != here and before in by_name and key not in st.query_params:
-        # The one for this run, the other for the link.
-        st.session_state[key] = st.query_params[key] = before
-    name: str = st.selectbox(label, list(by_name), key=key, bind="query-params")
-    st.session_state[_CHOSEN] = here, name
-    return by_name[name]
+    by_name = {each.name: each for each in _by_figures(metrics)}
+    usual = next(iter(by_name))
+    named = links.metric()
+    with _said(links.METRIC, by_name, "metrics", usual):
+        links.keep(named if named in by_name else usual)
+        st.selectbox("Metric", list(by_name), key=links.CHOICE, on_change=links.turn)
+    return by_name[st.session_state[links.CHOICE]]
 
 
-def choose_round(metric: Metric, *, key: str = "round", label: str = "Round") -> Round:
+def choose_other_metric(metrics: Sequence[Metric]) -> Metric:
+    """Let the viewer choose a second metric."""
+    by_name = {each.name: each for each in _by_figures(metrics)}
+    chosen = choose_listed("and metric", list(by_name), key="other-metric", what="metrics")
+    return by_name[chosen]
+
+
+def _by_figures(metrics: Sequence[Metric]) -> Sequence[Metric]:
+    """Those first that have figures to show."""
+    return sorted(metrics, key=lambda each: not each.values)
+
+
+def choose_round(metric: Metric, *, key: str = "round") -> Round:
     """Let the viewer choose a round of a metric, where there is more than one."""
-    if len(metric.rounds) < 2:
-        return metric.newest
     rounds = {str(round_.number): round_ for round_ in reversed(metric.rounds)}
-    chosen = st.selectbox(label, [_NEWEST, *rounds], key=key, bind="query-params", width=140)
+    names = [_NEWEST, *rounds]
+    if len(rounds) < 2:
+        with _said(key, names, "rounds", _NEWEST):
+            return metric.newest
+    chosen = choose_listed("Round", names, key=key, what="rounds", width=140)
     return rounds.get(chosen, metric.newest)
 
 

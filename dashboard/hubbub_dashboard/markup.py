@@ -16,6 +16,26 @@ def wordmark() -> str:
     return '<p class="hubbub wordmark">Hubbub</p>'
 
 
+def landmark(here: int) -> str:
+    """Tell a screen reader what the links beside are, and which of them leads to this page.
+
+    Streamlit has no way to say either, and draws its links only once it has loaded how.
+    """
+    return f"""<script>
+    {{
+      const bar = document.currentScript.closest(".st-key-pages");
+      const tell = () => {{
+        const links = bar.querySelectorAll("a");
+        links.forEach((link, place) => {{ link.ariaCurrent = place === {here} ? "page" : null; }});
+        if (!links.length) requestAnimationFrame(tell);
+      }};
+      bar.role = "navigation";
+      bar.ariaLabel = "Pages";
+      tell();
+    }}
+    </script>"""
+
+
 def signed_in_as(address: str) -> str:
     """Whose sign-in lets the page be read; what ends it stands beside."""
     return f'<p class="hubbub signed-in">Signed in as <bdi>{escape(address)}</bdi></p>'

@@ -315,6 +315,11 @@ def searched(shown: int, matches: int, total: int, find: str) -> str:
     return f"{count(matches)} {have} {quoted(find)} in the name, of {count(total)}.{largest}"
 
 
+def in_vain(asked: str, what: str, instead: str) -> str:
+    """Say that a link asks for what there is not; `what`: what there is to choose from."""
+    return f"{quoted(asked)} is not among the {what} here, so {quoted(instead)} is chosen instead."
+
+
 def seen_by_aggregator(epsilon: Epsilon, rounds: int) -> str:
     """Say what the aggregator learns about one device; `rounds`: how many there have been."""
     several = (

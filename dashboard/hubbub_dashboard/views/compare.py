@@ -98,8 +98,7 @@ def choose_values(metrics: Sequence[Metric]) -> Chosen | str:
 def choose_value(name: str, values: tuple[str, ...], *, key: str) -> str:
     if len(values) > _MOST_LISTED:
         return st.text_input(name, value=values[0], key=key, bind="query-params")
-    chosen: str = st.selectbox(name, values, key=key, bind="query-params")
-    return chosen
+    return frame.choose_listed(name, values, key=key, what="values")
 
 
 def choose_rounds(metrics: Sequence[Metric]) -> Chosen | str:
@@ -112,12 +111,12 @@ def choose_rounds(metrics: Sequence[Metric]) -> Chosen | str:
         others = [round_ for round_ in metric.rounds if round_.number != newest.number]
         published = [round_ for round_ in before if round_.n] or before or others
         names = {str(round_.number): round_ for round_ in reversed(others)}
-        other = st.selectbox(
+        other = frame.choose_listed(
             "and round",
             list(names),
-            index=list(names).index(str(published[-1].number)),
             key="other-round",
-            bind="query-params",
+            what="rounds",
+            usual=list(names).index(str(published[-1].number)),
             width=140,
         )
     return Chosen(RoundOf(metric, newest), RoundOf(metric, names[other]))
@@ -131,7 +130,7 @@ def choose_metrics(metrics: Sequence[Metric]) -> Chosen | str:
     if not others:
         return f"No other metric has the values of `{left.name}`."
     with st.container(horizontal=True):
-        right = frame.choose_metric(others, key="other-metric", label="and metric")
+        right = frame.choose_other_metric(others)
         right_round = RoundOf(right, frame.choose_round(right, key="other-metric-round"))
     return Chosen(left_round, right_round)
 

@@ -116,7 +116,9 @@ def said_of_intervals(
 
 def everything(estimates: Estimates, places: int) -> bool:
     """Offer every value of a large domain, to scroll and search; whether that is wanted."""
-    wanted: bool = st.toggle(f"All {text.count(len(estimates.values))} values", key="all")
+    wanted: bool = st.toggle(
+        f"All {text.count(len(estimates.values))} values", key="every-value", bind="query-params"
+    )
     if not wanted:
         return False
     share = st.column_config.NumberColumn(format=f"%.{places}f\u202f%%")

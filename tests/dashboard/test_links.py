@@ -1,0 +1,158 @@
+"""What a link asks for is shown, or it is said what is not; and nothing runs in circles."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, WebSocket, expect
+
+from hubbub.bundle import Bundle
+from hubbub_dashboard import text
+from tests.bundles import Operator, make_metric
+from tests.dashboard.crowd import answer
+from tests.dashboard.pages import DashboardProcess, watched_page
+from tests.processes import ServeProcess
+
+HOUR = 3_600
+
+
+@pytest.fixture(scope="module")
+def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardProcess]:
+    folder = tmp_path_factory.mktemp("operator")
+    operator, path = Operator.create(folder / "keys"), folder / "metrics.hubbub"
+    started = int(time.time()) - 3 * HOUR
+    path.write_bytes(
+        operator.sign(
+            [
+                make_metric("any-text", open=True),
+                make_metric("first"),
+                make_metric("large", values=[f"value {i}" for i in range(128)], epsilon="4"),
+                make_metric("repeated", starts=started, periodic=(HOUR, 9, HOUR)),
+            ]
+        )
+    )
+    bundle = Bundle.load(path, operator_key=operator.key)
+    with (
+        ServeProcess(operator, path, folder / "reports.sqlite3") as serve,
+        DashboardProcess(serve.private) as dashboard,
+    ):
+        for name in ("first", "large"):
+            answer(serve, bundle, name, [0] * 300)
+        yield dashboard
+
+
+@pytest.fixture
+def page(browser: Browser, dashboard: DashboardProcess) -> Iterator[Page]:
+    with watched_page(browser, dashboard.url) as page:
+        yield page
+
+
+class Messages:
+    """Counts what a page and its server tell each other."""
+
+    def __init__(self, page: Page) -> None:
+        self.count = 0
+        page.on("websocket", self._listen)
+
+    def _listen(self, websocket: WebSocket) -> None:
+        websocket.on("framereceived", self._add)
+        websocket.on("framesent", self._add)
+
+    def _add(self, _: str | bytes) -> None:
+        self.count += 1
+
+
+@pytest.mark.parametrize(
+    ("link", "asked", "what", "instead"),
+    [
+        ("/?metric=nope", "nope", "metrics", "first"),
+        ("/?metric=<b>x</b>", "<b>x</b>", "metrics", "first"),
+        ("/privacy?metric=nope", "nope", "metrics", "first"),
+        ("/over-time?metric=nope", "nope", "metrics", "repeated"),
+        ("/compare?metric=any-text", "any-text", "metrics", "first"),
+        ("/?metric=first&round=99", "99", "rounds", "newest"),
+        ("/privacy?metric=first&round=99", "99", "rounds", "newest"),
+        ("/compare?metric=first&left=best", "best", "values", "excellent"),
+        ("/?metric=first&among=men", "men", "choices", "respondents"),
+        ("/?metric=first&every=9+s", "9 s", "choices", "5 s"),
+        ("/plan?asked=twice", "twice", "choices", "once"),
+    ],
+)
+def test_what_there_is_not_is_said(
+    page: Page, link: str, asked: str, what: str, instead: str
+) -> None:
+    page.goto(link)
+    said = page.get_by_text(text.in_vain(asked, what, instead))
+    expect(said).to_be_visible()
+    expect(page.locator(".hubbub.answer, .hubbub.status").first).to_be_visible()
+
+
+def test_it_is_said_until_the_viewer_chooses(page: Page) -> None:
+    page.goto("/?metric=nope&every=2+s")
+    said = page.get_by_text("is not among the metrics here")
+    expect(said).to_be_visible()
+    messages = Messages(page)
+    page.reload()
+    # The link was corrected: it shows what is shown.
+    expect(page.locator(".hubbub .name")).to_have_text("first")
+    assert "metric=first" in page.url
+    assert messages.count
+    page.goto("/?metric=nope&every=2+s")
+    expect(said).to_be_visible()
+    page.get_by_role("combobox", name="Metric").click()
+    page.get_by_role("option", name="large").click()
+    expect(page.locator(".hubbub .name")).to_have_text("large")
+    expect(said).to_have_count(0)
+    page.get_by_role("link", name="Privacy").click()
+    expect(page.locator(".hubbub .name")).to_have_text("large")
+    expect(said).to_have_count(0)
+
+
+def test_what_there_is_is_not_remarked_on(page: Page) -> None:
+    page.goto("/compare?metric=first&left=good&right=excellent&among=population&every=15+s")
+    expect(page.locator(".hubbub.answer")).to_contain_text("good")
+    expect(page.get_by_text("is not among")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [("/", "first"), ("/over-time", "repeated"), ("/compare", "first"), ("/privacy", "first")],
+)
+def test_the_link_names_the_metric_that_is_shown(page: Page, path: str, shown: str) -> None:
+    page.goto(path)
+    expect(page).to_have_url(f"{path}?metric={shown}")
+    assert page.evaluate("history.length") <= 3
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "/?every=paused",
+        "/?every=paused&metric=nope&round=99",
+        "/compare?every=paused&left=x&right=y",
+        "/compare?every=paused&compare=two+rounds&metric=nope&other-round=x",
+        "/privacy?every=paused&metric=nope",
+    ],
+)
+def test_while_it_is_paused_nothing_is_said_or_asked(page: Page, link: str) -> None:
+    messages = Messages(page)
+    page.goto(link)
+    expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
+    expect(page.locator(".hubbub.answer, .hubbub.status, .hubbub.notes").first).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(2_000)
+    before, url = messages.count, page.url
+    assert before
+    page.wait_for_timeout(5_000)
+    assert (messages.count, page.url) == (before, url)
+
+
+def test_that_all_values_are_wanted_is_in_the_link(page: Page) -> None:
+    page.goto("/?metric=large&every=paused")
+    page.get_by_text("All 128 values").click()
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    link = page.url
+    assert "every-value=true" in link
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()

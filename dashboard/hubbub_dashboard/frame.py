@@ -5,7 +5,7 @@ What lives in a fragment comes again at every tick; the rest only when the viewe
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Final, Literal, TypeVar
 
@@ -141,7 +141,7 @@ def _said(
     what: str,
     instead: str,
     width: int | Literal["stretch"] = "stretch",
-) -> Iterator[None]:
+) -> Generator[None]:
     """Say below a choice that the link asks for something else than there is."""
     asked = links.in_vain(key, options)
     if asked is None:

@@ -106,11 +106,20 @@ def visible(end: float, places: int) -> float:
 
 
 def influence(values: Sequence[Value]) -> str:
-    """Say how far one hostile report moves an estimate, to two digits."""
+    """Say how far one hostile report moves an estimate."""
     largest = max(value.influence for value in values)
-    places = max(0, 1 - math.floor(math.log10(100 * largest)))
-    at_most = _up(100 * largest, places) / 100
-    return f"one hostile report moves an estimate by up to ±{percent(at_most, places)}"
+    return f"one hostile report moves an estimate by up to ±{points_at_most(largest)}"
+
+
+def points_at_most(share: float) -> str:
+    """Write a distance between shares as "0.14 points", to two digits, rounded up."""
+    places = two_digits(share)
+    return _points(f"{_up(100 * share, places):,.{places}f}")
+
+
+def two_digits(share: float) -> int:
+    """Decimals of a percentage that show two digits of it."""
+    return max(0, 1 - math.floor(math.log10(100 * share) + _TOLERANCE))
 
 
 def count(n: int) -> str:

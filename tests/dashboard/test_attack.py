@@ -146,14 +146,6 @@ def test_an_open_domain_has_a_reach_and_no_values() -> None:
     assert attack_sentences.compared(found) is None
 
 
-@pytest.mark.parametrize(
-    ("share", "said"),
-    [(0.25, "25"), (0.0401, "4.1"), (0.000_43, "0.043"), (0.1, "10"), (1.5, "150"), (0.04, "4.0")],
-)
-def test_points_are_rounded_up(share: float, said: str) -> None:
-    assert attack_sentences.points(share) == said
-
-
 def test_the_chart_draws_both_intervals() -> None:
     found = attack.attack(snapshot(), SUPPORT, 30)
     rows, ends = attack_chart.rows(found).to_pydict(), attack_chart.domain(found)

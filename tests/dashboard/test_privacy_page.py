@@ -15,7 +15,8 @@ from playwright.sync_api import Browser, Page, expect
 from hubbub.bundle import Bundle
 from hubbub.contract import parse_metric
 from hubbub.v1 import estimate_pb2, estimate_pb2_grpc
-from hubbub_dashboard.privacy import attack, attack_sentences
+from hubbub_dashboard import text
+from hubbub_dashboard.privacy import attack
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round, read_estimates
 from tests.dashboard.pages import DashboardProcess, watched_page
@@ -134,7 +135,7 @@ def test_the_slider_moves_the_figures_and_the_link_shows_them_again(
     expect(verdict).to_contain_text("If 50 of these 1,000 reports (5.0")
     estimates = read_estimates(world.serve, "closed")
     influence = estimates.values[0].influence
-    expect(verdict).to_contain_text(f"±{attack_sentences.points(50 * influence)} points")
+    expect(verdict).to_contain_text(f"±{text.points_at_most(50 * influence)}")
     expect(verdict).to_contain_text("Even then “\u2068excellent\u2069” would still be above zero")
     # The table is drawn after the sentence.
     region = page.get_by_role("region", name="With hostile reports")
@@ -173,8 +174,8 @@ def test_before_any_report_and_without_any_values(page: Page, world: World) -> N
     page.goto("/privacy?metric=waiting")
     expect(page.locator(".badge")).to_contain_text("Waiting for the first snapshot")
     support = world.bundle.metrics["waiting"].mechanism.support
-    thousandth = attack_sentences.points(attack.influence(support, 1_000))
-    expect(page.get_by_text(f"moves a share by at most ±{thousandth} points")).to_be_visible()
+    thousandth = text.points_at_most(attack.influence(support, 1_000))
+    expect(page.get_by_text(f"moves a share by at most ±{thousandth}")).to_be_visible()
     expect(page.get_by_role("slider")).to_have_count(0)
     page.goto("/privacy?metric=any-text")
     expect(page.locator(".answer").last).to_contain_text("If 10 of these 500 reports")

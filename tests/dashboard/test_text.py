@@ -69,7 +69,15 @@ def test_a_lower_end_below_zero_is_seen_to_be(low: float, places: int, shown: st
 )
 def test_influence_keeps_two_digits(influence: float, shown: str) -> None:
     said = text.influence([replace(make_value("a", 0.5), influence=influence)])
-    assert said.endswith(f"by up to ±{shown}\u202f%")
+    assert said.endswith(f"by up to ±{shown} points")
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.25, "25"), (0.0401, "4.1"), (0.000_43, "0.043"), (0.1, "10"), (1.5, "150"), (0.04, "4.0")],
+)
+def test_points_are_rounded_up(share: float, said: str) -> None:
+    assert text.points_at_most(share) == f"{said} points"
 
 
 def test_numbers() -> None:

@@ -1,6 +1,5 @@
 """What hostile reports could have done, in words. Pure."""
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,14 +18,14 @@ _NAMED: Final = 3
 
 def verdict(attack: Attack) -> str:
     """How far they could have moved a share."""
-    share = text.percent(attack.hostile / attack.n, places_of(attack.hostile / attack.n))
+    share = text.percent(attack.hostile / attack.n, text.two_digits(attack.hostile / attack.n))
     were = "was" if attack.hostile == 1 else "were"
     of_these = f"{text.count(attack.hostile)} of these {text.count(attack.n)} reports"
     if attack.n == 1:
         of_these = "the one report"
     return (
         f"If {of_these} ({share}) {were} hostile, each share could be off by up to "
-        f"±{points(attack.reach)} points."
+        f"±{text.points_at_most(attack.reach)}."
     )
 
 
@@ -59,8 +58,8 @@ def compared(attack: Attack) -> str | None:
         return "All reports together could not move a share as far as its interval extends."
     return (
         f"From {text.counted(attack.overtaking, 'hostile report')} on "
-        f"({text.percent(share, places_of(share))} of all), a share could be off by more than its "
-        f"interval extends to either side."
+        f"({text.percent(share, text.two_digits(share))} of all), a share could be off by more "
+        f"than its interval extends to either side."
     )
 
 
@@ -69,8 +68,8 @@ def reading(attack: Attack) -> str:
     return (
         f"Off from what? From what the same {text.counted(attack.n, 'report')} would show, had the "
         f"hostile ones been honest; or from what the others show without them. One report moves a "
-        f"share by at most ±{points(attack.reach / attack.hostile)} points, and so many together "
-        f"by at most so many times that."
+        f"share by at most ±{text.points_at_most(attack.reach / attack.hostile)}, and so many "
+        f"together by at most so many times that."
     )
 
 
@@ -88,24 +87,9 @@ def beforehand(influence: float) -> str:
     """What one hostile report of a thousand does: known before any is there."""
     return (
         f"Before there are figures this much is certain: of 1,000 reports, one that is hostile "
-        f"moves a share by at most ±{points(influence)} points; of ten times as many, by a tenth "
-        f"of that."
+        f"moves a share by at most ±{text.points_at_most(influence)}; of ten times as many, by a "
+        f"tenth of that."
     )
-
-
-def points(share: float) -> str:
-    """A distance between shares in points of a percentage, to two digits, rounded up."""
-    places = places_of(share)
-    return f"{math.ceil(100 * share * 10**places - _TOLERANCE) / 10**places:,.{places}f}"
-
-
-# What is above a round figure by no more than floating point's own error is not rounded up.
-_TOLERANCE: Final = 1e-9
-
-
-def places_of(share: float) -> int:
-    """Decimals of a percentage that show two digits of it."""
-    return max(0, 1 - math.floor(math.log10(100 * share) + _TOLERANCE))
 
 
 def listed(values: Sequence[Value]) -> str:

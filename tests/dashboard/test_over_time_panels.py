@@ -58,8 +58,8 @@ class TestScales:
     def test_one_wide_band_leaves_the_others_their_shape(self) -> None:
         usual, wide = self.scale(*[0.005] * 6), self.scale(*[0.005] * 5, 0.08)
         assert wide[1] == usual[1]
-        assert panels.beyond(usual[0], (0,)) == []
-        assert panels.beyond(wide[0], (0,)) == [5]
+        assert panels.beyond(usual[0], (0,)) == ()
+        assert panels.beyond(wide[0], (0,)) == (5,)
         assert notes.beyond(usual[0], (0,)) is None
         assert (notes.beyond(wide[0], (0,)) or "").startswith("The band of round 5 goes on beyond")
         # Nothing is hidden: rows and table have the band whole.
@@ -86,17 +86,17 @@ class TestScales:
         self, errors: tuple[float, ...]
     ) -> None:
         series, scale = self.scale(*errors)
-        assert panels.beyond(series, (0,)) == []
+        assert panels.beyond(series, (0,)) == ()
         assert scale.low < 0.5 - 3 * max(errors) < 0.5 + 3 * max(errors) < scale.high
 
     def test_a_jump_is_inside_even_if_its_band_is_not(self) -> None:
         series, scale = self.scale(*[0.005] * 5, 0.08, shares=[0.5] * 5 + [0.56])
-        assert panels.beyond(series, (0,)) == [5]
+        assert panels.beyond(series, (0,)) == (5,)
         assert scale.low < 0.5
         assert scale.high > 0.56
         # A jump that is large takes more room than its band would.
         series, scale = self.scale(*[0.005] * 5, 0.08, shares=[0.5] * 5 + [0.9])
-        assert panels.beyond(series, (0,)) == []
+        assert panels.beyond(series, (0,)) == ()
         assert scale.low < 0.5 < 0.9 + 3 * 0.08 < scale.high
 
     def test_panels_are_cut_at_their_own_edges_and_still_span_as_many_points(self) -> None:
@@ -104,7 +104,7 @@ class TestScales:
         series = make_series(*rounds, make_shares(5, FLAT, error=0.08))
         scales = panels.scales(series, (0, 1, 2))
         assert len({round(scale.high - scale.low, 6) for scale in scales}) == 1
-        assert panels.beyond(series, (0, 1, 2)) == [5]
+        assert panels.beyond(series, (0, 1, 2)) == (5,)
 
     @pytest.mark.parametrize("rounds", [1, 2, 5])
     @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
@@ -112,7 +112,7 @@ class TestScales:
         series, scale = self.scale(*[0.0] * rounds, shares=[share] * rounds)
         assert scale.low < share < scale.high
         assert len(scale.lines) >= 2
-        assert panels.beyond(series, (0,)) == []
+        assert panels.beyond(series, (0,)) == ()
         specification = line_chart.specification(
             scale, (0, rounds - 1), series.schedule, "light", names=True
         )
@@ -121,7 +121,7 @@ class TestScales:
     def test_only_one_has_a_width(self) -> None:
         series, scale = self.scale(0.0, 0.0, 0.0, 0.05)
         assert scale.low < 0.5 < scale.high
-        assert panels.beyond(series, (0,)) == [3]
+        assert panels.beyond(series, (0,)) == (3,)
 
     @pytest.mark.parametrize("span", [1e-6, 3e-5, 0.003, 0.002999999999999999, 0.3, 3.0, 40.0])
     def test_every_span_has_a_few_lines(self, span: float) -> None:

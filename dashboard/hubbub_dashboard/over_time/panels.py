@@ -118,17 +118,18 @@ def scales(series: Series, drawn: tuple[int, ...]) -> tuple[Scale, ...]:
     return tuple(_scale(low, high, span, step) for low, high in ends)
 
 
-def beyond(series: Series, drawn: tuple[int, ...]) -> list[int]:
+@derived
+def beyond(series: Series, drawn: tuple[int, ...]) -> tuple[int, ...]:
     """Numbers of the rounds of which a band ends at a panel's edge, and goes on."""
     panels = list(zip(drawn, scales(series, drawn), strict=True))
-    return [
+    return tuple(
         point.number
         for point, shares in series.drawn
         if any(
             shares.low[value] < scale.low or shares.high[value] > scale.high
             for value, scale in panels
         )
-    ]
+    )
 
 
 def _usual(series: Series, drawn: tuple[int, ...]) -> set[int]:

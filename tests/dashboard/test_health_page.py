@@ -55,7 +55,7 @@ def test_the_page_follows_an_aggregator(tmp_path: Path, browser: Browser) -> Non
         assert figures["requests_refused.unknown_digest"] == "1"
         assert figures["snapshots.often"] == "300"
         assert figures["bundle.revision"] == "7"
-        expect(page.locator(".hubbub.health")).to_contain_text("1 of 1 refused requests (100")
+        expect(page.locator(".hubbub.health")).to_contain_text("1 of 1 refused request (100")
         for metric in bundle.metrics.values():
             expect(page.locator(".hubbub.health")).to_contain_text(metric.digest.hex()[:16])
         page.set_viewport_size({"width": 360, "height": 800})

@@ -8,12 +8,11 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from hubbub.bundle import Bundle
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round
-from tests.dashboard.pages import DashboardProcess, watched_page
 from tests.processes import ServeProcess
 from tests.typed import typed
 
@@ -32,12 +31,8 @@ METRICS = (
 
 
 @pytest.fixture(scope="module")
-def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
-    folder = tmp_path_factory.mktemp("compare")
-    operator, path = Operator.create(folder / "keys"), folder / "metrics.hubbub"
-    path.write_bytes(operator.sign(METRICS))
-    bundle = Bundle.load(path, operator_key=operator.key)
-    with ServeProcess(operator, path, folder / "reports.sqlite3") as serve:
+def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[ServeProcess]:
+    with ServeProcess(operator, bundle_file, bundle_file.with_name("reports.sqlite3")) as serve:
         answer(serve, bundle, "after", [0] * 900 + [1] * 100)
         answer(serve, bundle, "before", [0] * 300 + [1] * 700)
         close_round(serve, "after")
@@ -49,18 +44,6 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
         answer(serve, bundle, "repeated", [2] * 300, number=0)
         answer(serve, bundle, "repeated", [3] * 300, number=1)
         yield serve
-
-
-@pytest.fixture(scope="module")
-def dashboard(serve: ServeProcess) -> Iterator[DashboardProcess]:
-    with DashboardProcess(serve.private) as dashboard:
-        yield dashboard
-
-
-@pytest.fixture
-def page(browser: Browser, dashboard: DashboardProcess) -> Iterator[Page]:
-    with watched_page(browser, dashboard.url) as page:
-        yield page
 
 
 def expect_differences(page: Page, serve: ServeProcess, *compared: str) -> None:

@@ -4,13 +4,13 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, WebSocket, expect
+from playwright.sync_api import Page, WebSocket, expect
 
 from hubbub.bundle import Bundle
 from hubbub_dashboard import text
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer
-from tests.dashboard.pages import DashboardProcess, watched_page
+from tests.dashboard.pages import DashboardProcess
 from tests.processes import ServeProcess
 
 HOUR = 3_600
@@ -39,12 +39,6 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardPro
         for name in ("first", "large"):
             answer(serve, bundle, name, [0] * 300)
         yield dashboard
-
-
-@pytest.fixture
-def page(browser: Browser, dashboard: DashboardProcess) -> Iterator[Page]:
-    with watched_page(browser, dashboard.url) as page:
-        yield page
 
 
 class Messages:

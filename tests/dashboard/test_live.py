@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -34,23 +35,12 @@ _SHOWN = """() => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def operator(tmp_path_factory: pytest.TempPathFactory) -> Operator:
-    return Operator.create(tmp_path_factory.mktemp("operator") / "keys")
+METRICS = (make_metric("loaded"), make_metric("still"))
 
 
 @pytest.fixture(scope="module")
-def bundle(operator: Operator) -> Bundle:
-    path = operator.folder.parent / "metrics.hubbub"
-    path.write_bytes(operator.sign([make_metric("loaded"), make_metric("still")]))
-    return Bundle.load(path, operator_key=operator.key)
-
-
-@pytest.fixture(scope="module")
-def serve(operator: Operator, bundle: Bundle) -> Iterator[ServeProcess]:
-    folder = operator.folder.parent
-    store = folder / "reports.sqlite3"
-    with ServeProcess(operator, folder / "metrics.hubbub", store) as serve:
+def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[ServeProcess]:
+    with ServeProcess(operator, bundle_file, bundle_file.with_name("reports.sqlite3")) as serve:
         answer(serve, bundle, "loaded", [0] * 100)
         answer(serve, bundle, "still", [0] * 100)
         yield serve

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from hubbub.bundle import Bundle
 from hubbub_dashboard import text
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round
-from tests.dashboard.pages import DashboardProcess, watched_page
 from tests.processes import ServeProcess
 from tests.typed import typed
 
@@ -44,23 +43,6 @@ METRICS = (
 
 
 @pytest.fixture(scope="module")
-def operator(tmp_path_factory: pytest.TempPathFactory) -> Operator:
-    return Operator.create(tmp_path_factory.mktemp("operator") / "keys")
-
-
-@pytest.fixture(scope="module")
-def bundle_file(operator: Operator) -> Path:
-    path = operator.folder.parent / "metrics.hubbub"
-    path.write_bytes(operator.sign(METRICS))
-    return path
-
-
-@pytest.fixture(scope="module")
-def bundle(operator: Operator, bundle_file: Path) -> Bundle:
-    return Bundle.load(bundle_file, operator_key=operator.key)
-
-
-@pytest.fixture(scope="module")
 def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[ServeProcess]:
     store = bundle_file.with_name("reports.sqlite3")
     with ServeProcess(operator, bundle_file, store) as first:
@@ -85,18 +67,6 @@ def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[Ser
 def of(*counts: int) -> list[int]:
     """So many of each value."""
     return [value for value, count in enumerate(counts) for _ in range(count)]
-
-
-@pytest.fixture(scope="module")
-def dashboard(serve: ServeProcess) -> Iterator[DashboardProcess]:
-    with DashboardProcess(serve.private) as dashboard:
-        yield dashboard
-
-
-@pytest.fixture
-def page(browser: Browser, dashboard: DashboardProcess) -> Iterator[Page]:
-    with watched_page(browser, dashboard.url) as page:
-        yield page
 
 
 def asked(serve: ServeProcess, *arguments: object) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from pyarrow import parquet
 
 from hubbub.bundle import Bundle
@@ -14,7 +14,6 @@ from hubbub.v1 import estimate_pb2
 from hubbub_dashboard import text
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round, read_estimates
-from tests.dashboard.pages import DashboardProcess, watched_page
 from tests.processes import ServeProcess
 from tests.typed import typed
 
@@ -34,23 +33,6 @@ METRICS = (
 
 
 @pytest.fixture(scope="module")
-def operator(tmp_path_factory: pytest.TempPathFactory) -> Operator:
-    return Operator.create(tmp_path_factory.mktemp("operator") / "keys")
-
-
-@pytest.fixture(scope="module")
-def bundle_file(operator: Operator) -> Path:
-    path = operator.folder.parent / "metrics.hubbub"
-    path.write_bytes(operator.sign(METRICS))
-    return path
-
-
-@pytest.fixture(scope="module")
-def bundle(operator: Operator, bundle_file: Path) -> Bundle:
-    return Bundle.load(bundle_file, operator_key=operator.key)
-
-
-@pytest.fixture(scope="module")
 def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[ServeProcess]:
     with ServeProcess(operator, bundle_file, bundle_file.with_name("reports.sqlite3")) as serve:
         answer(serve, bundle, "open", [0] * 600 + [1] * 400)
@@ -62,18 +44,6 @@ def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[Ser
         close_round(serve, "closed")
         close_round(serve, "empty")
         yield serve
-
-
-@pytest.fixture(scope="module")
-def dashboard(serve: ServeProcess) -> Iterator[DashboardProcess]:
-    with DashboardProcess(serve.private) as dashboard:
-        yield dashboard
-
-
-@pytest.fixture
-def page(browser: Browser, dashboard: DashboardProcess) -> Iterator[Page]:
-    with watched_page(browser, dashboard.url) as page:
-        yield page
 
 
 def expect_shares(page: Page, estimates: estimate_pb2.Estimates) -> None:

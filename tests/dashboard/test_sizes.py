@@ -1,6 +1,7 @@
 """Domains of 2 to 1,024 values, and rounds of no report to ten million, in a real browser."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,29 +29,18 @@ def labels(k: int) -> list[str]:
     return [f"value {number}" for number in range(k)]
 
 
+METRICS = [make_metric(f"k{k}-n{n}", values=labels(k)) for k in SIZES for n in (*CLOSED, OPEN)]
+
+
 @pytest.fixture(scope="module")
-def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
-    folder = tmp_path_factory.mktemp("sizes")
-    operator, path = Operator.create(folder / "keys"), folder / "metrics.hubbub"
-    path.write_bytes(
-        operator.sign(
-            make_metric(f"k{k}-n{n}", values=labels(k)) for k in SIZES for n in (*CLOSED, OPEN)
-        )
-    )
-    bundle = Bundle.load(path, operator_key=operator.key)
-    with ServeProcess(operator, path, folder / "reports.sqlite3") as serve:
+def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[ServeProcess]:
+    with ServeProcess(operator, bundle_file, bundle_file.with_name("reports.sqlite3")) as serve:
         for k in SIZES:
             for n in (*CLOSED, OPEN):
                 answer(serve, bundle, f"k{k}-n{n}", [0] * n)
                 if n in CLOSED:
                     close_round(serve, f"k{k}-n{n}")
         yield serve
-
-
-@pytest.fixture(scope="module")
-def dashboard(serve: ServeProcess) -> Iterator[DashboardProcess]:
-    with DashboardProcess(serve.private) as dashboard:
-        yield dashboard
 
 
 @pytest.fixture(scope="module")

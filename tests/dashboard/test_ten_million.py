@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from hubbub.bundle import Bundle
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import close_round, read_estimates
 from tests.dashboard.multitude import answer_plainly
-from tests.dashboard.pages import DashboardProcess, watched_page
 from tests.dashboard.test_page import expect_shares, expect_state
 from tests.processes import ServeProcess
 from tests.typed import typed
@@ -66,18 +65,6 @@ def ten_million(folder: Path) -> Iterator[ServeProcess]:
 @pytest.fixture(scope="module")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
     yield from ten_million(tmp_path_factory.mktemp("millions"))
-
-
-@pytest.fixture(scope="module")
-def dashboard(serve: ServeProcess) -> Iterator[DashboardProcess]:
-    with DashboardProcess(serve.private) as dashboard:
-        yield dashboard
-
-
-@pytest.fixture
-def page(browser: Browser, dashboard: DashboardProcess) -> Iterator[Page]:
-    with watched_page(browser, dashboard.url) as page:
-        yield page
 
 
 def asked(serve: ServeProcess, *arguments: object) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import math
 from statistics import NormalDist
 
-from hubbub_aggregator.estimation.intervals import SCORE_FROM
 from hubbub_dashboard.comparing.shown import Kind, kind_of
 from hubbub_dashboard.reading.answers import Comparison, Difference, Estimates, Target, Value
 from hubbub_dashboard.reading.derived import derived
@@ -30,6 +29,9 @@ def reports_needed(comparison: Comparison, estimates: Estimates) -> float | None
     exact ones, which are wider: see `hubbub_aggregator.estimation.differences`. None: out of
     reach, or nothing is doubtful.
     """
+    # Imported here: most looks at the page need none of scipy's laws, nor its memory.
+    from hubbub_aggregator.estimation.intervals import SCORE_FROM
+
     difference, n = doubtful(comparison), comparison.left.n
     if difference is None or estimates.n != n:
         return None

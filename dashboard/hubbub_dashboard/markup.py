@@ -116,7 +116,7 @@ def findings(estimates: Estimates) -> str:
     return parts.answer(
         findings_of.answer(estimates),
         findings_of.sureness(estimates, places),
-        *([more] if more else []),
+        *filter(None, (more, findings_of.few_reports(estimates))),
     )
 
 

@@ -337,8 +337,8 @@ def seen_by_aggregator(epsilon: Epsilon, rounds: int) -> str:
         else ""
     )
     return (
-        "Every answer was randomised on its device before it was sent, so no report tells "
-        f"whether it is true. {epsilon_in_words(epsilon)} {several}The aggregator can see the "
-        "network "
-        "address each report came from, and one device could submit many reports."
+        "What it costs a device: every answer was randomised on its device before it was sent, so "
+        f"no report tells whether it is true. {epsilon_in_words(epsilon)} {several}The aggregator "
+        "can see the network address each report came from, and one device could submit many "
+        "reports."
     )

@@ -13,6 +13,7 @@ from hubbub_aggregator.planning.choice import best
 from hubbub_aggregator.services.figures import figures_of
 from hubbub_dashboard.reading.answers import RoundState, Value, estimates_of
 from hubbub_dashboard.shares import findings
+from hubbub_dashboard.shares.selection import Order, select
 from tests.dashboard.snapshots import make_estimates, make_value
 
 FACTS: dict[str, Any] = {
@@ -38,7 +39,7 @@ def test_some_are_there_and_the_others_are_named_if_they_are_few() -> None:
     values = [make_value(name, 0.3) for name in ("a", "b", "c", "d")]
     estimates = make_estimates(*values, make_value("poor", 0.01), state=RoundState.CLOSED)
     assert plain(findings.answer(estimates)) == (
-        "4 of 5 values are really there: “a”, “b”, “c” and 1 more. “poor” cannot be told from zero."
+        "4 of 5 values are really there: “a”, “b”, “c” and “d”. “poor” cannot be told from zero."
     )
 
 
@@ -62,8 +63,9 @@ def test_how_sure_and_what_half_of_that_takes() -> None:
     values = make_value("good", 0.6), make_value("poor", 0.4)
     still_open = findings.sureness(make_estimates(*values), 1)
     assert plain(still_open) == (
-        "How sure: each share by itself is known to ±2.0 points or better (95 %). Half of that "
-        "takes four times as many reports: 37,035 more."
+        "How sure: the share of a value chosen beforehand is known to ±2.0 points or better, all "
+        "of them at once to ±3.0 points (95 %). Half of that takes four times as many reports: "
+        "37,035 more."
     )
     closed = findings.sureness(make_estimates(*values, state=RoundState.CLOSED), 1)
     assert plain(closed).endswith("four times as many reports, 49,380 in a round.")
@@ -117,13 +119,58 @@ def test_so_many_reports_show_it_in_four_of_five_rounds(
     value = replace(value, count=rate * n)  # type: ignore[arg-type]
     others = [make_value(str(place), 0.0) for place in range(k - 1)]
     estimates = make_estimates(value, *others, n=n, state=RoundState.CLOSED)
-    needed = findings.reports_to_find(value, estimates)
+    needed = findings.reports_to_find(value, estimates, value.estimate)
     assert needed is not None
     least = next(
         count for count in range(int(q * needed), needed + 1) if snapshot(needed, count).found
     )
     power = float(stats.binom.sf(least - 1, needed, rate))
     assert 0.75 <= power <= 0.96
+
+
+def test_of_a_value_whose_estimate_says_nothing_a_usual_share_is_asked_for() -> None:
+    below = make_value("poor", -0.01)
+    said = plain(findings.more_reports(make_estimates(make_value("good", 0.9), below), 1))
+    assert said.startswith("How many more: if a value has 1 %, a round of about ")
+    assert said.endswith("in 4 of 5 cases. The page Plan has a field for any share.")
+
+
+def test_many_values_are_named_in_part() -> None:
+    values = [make_value(name, 0.1) for name in "abcdef"]
+    estimates = make_estimates(*values, make_value("poor", 0.01))
+    assert plain(findings.answer(estimates)).startswith(
+        "6 of 7 values are really there: “a”, “b”, “c” and 3 more."
+    )
+
+
+def test_a_round_of_very_few_reports_is_said_to_be_one() -> None:
+    values = make_value("good", 0.6), make_value("poor", 0.4)
+    assert findings.few_reports(make_estimates(*values)) is None
+    few = [replace(value, influence=0.04) for value in values]
+    said = plain(findings.few_reports(make_estimates(*few, n=60)))
+    assert said.startswith(
+        "Very few reports: with so few a share may be off by more than 25 points"
+    )
+
+
+def test_a_value_that_was_searched_for_is_said_to_be_there_or_not() -> None:
+    values = [make_value(f"name {number}", 0.1 * (number == 7)) for number in range(60)]
+    estimates = make_estimates(*values, state=RoundState.CLOSED)
+
+    def said(find: str) -> str:
+        selection = select(estimates, Order.LARGEST, find=find)
+        return plain(findings.of_match(selection, find))
+
+    assert said("name 7") == (
+        "“name 7” is really there: 10.0 % (7.0 to 13.0, with all values at once)."
+    )
+    assert said("name 8") == (
+        "“name 8” is not distinguishable from zero. If it is there, 3.0 % have it at most (by the "
+        "interval that holds for all values at once)."
+    )
+    assert said("name 1") == ""
+    assert said("nobody") == ""
+    assert said("") == ""
 
 
 def test_what_cannot_be_is_not_asked_for() -> None:

@@ -20,7 +20,8 @@ from hubbub_dashboard.privacy import (
     sentences,
     witnesses,
 )
-from hubbub_dashboard.reading.answers import Metric
+from hubbub_dashboard.reading.answers import Metric, Round, RoundState
+from hubbub_dashboard.views.privacy import reports_so_far
 from tests.aggregator.test_plan import run
 from tests.bundles import Operator, make_metric
 
@@ -86,7 +87,7 @@ def test_figures_are_those_of_certify(certified: dict[str, Any], name: str) -> N
         ("week", "ε = 0.5 for every report, at most ε = 3.5 in all for 7 rounds."),
         (
             "year",
-            "ε = 5 for every report, at most ε = 30 in all: before 365 rounds are over it stops.",
+            "ε = 5 for every report, at most ε = 30 in all: after 6 reports the device stops.",
         ),
         (
             "sampled",
@@ -112,23 +113,40 @@ def test_the_charge_is_one_sentence(name: str, said: str) -> None:
         ),
         (
             "week",
-            "after one report, anyone who thought its answer 50:50 can be at most 62.3 % sure; "
-            "after all of them, at most 97.1 % sure.",
+            "after one report, anyone who thought its answer 50:50 can be at most 62.3 % sure. "
+            "Where its answer stays the same, every further report adds to that: after all 7, at "
+            "most 97.1 % sure.",
         ),
         (
             "year",
-            "after one report, anyone who thought its answer 50:50 can be at most 99.4 % sure; "
-            "after all of them, practically certain.",
+            "after one report, anyone who thought its answer 50:50 can be at most 99.4 % sure. "
+            "Where its answer stays the same, every further report adds to that: after all 6, "
+            "practically certain.",
         ),
         (
             "memoised-optimised-unary",
-            "after one report, anyone who thought its answer 50:50 can be at most 73.2 % sure; "
-            "after the whole series, practically certain.",
+            "after one report, anyone who thought its answer 50:50 can be at most 73.2 % sure. "
+            "After any number of them, practically certain.",
         ),
     ],
 )
 def test_the_cost_is_one_sentence_without_epsilon(name: str, said: str) -> None:
-    assert sentences.cost(promised(name)) == f"What it cost the device: {said}"
+    assert sentences.cost(promised(name)) == f"What it costs the device: {said}"
+
+
+def test_reports_so_far_are_those_of_all_rounds_until_now() -> None:
+    rounds = tuple(Round(number, RoundState.CLOSED, 100) for number in range(4))
+
+    def so_far(name: str, rounds: tuple[Round, ...]) -> int | None:
+        known = promised(name)
+        return reports_so_far(known, Metric(name, "?", known.contract.digest, (), rounds))
+
+    assert so_far("week", rounds) == 4
+    assert so_far("week", rounds[:1]) is None
+    assert so_far("week", ()) is None
+    assert so_far("year", (*rounds, Round(6, RoundState.OPEN, 0))) is None
+    assert so_far("sampled", rounds) is None
+    assert float(promised("week").odds_of_first(4)) == pytest.approx(exp(2))
 
 
 def test_what_no_device_pays_is_said() -> None:

@@ -59,7 +59,7 @@ def test_which_values_are_really_there(page: Page) -> None:
 
 
 def test_how_sure_are_we(page: Page) -> None:
-    expect(page.locator(".answer")).to_contain_text("How sure: each share by itself is known to ±")
+    expect(page.locator(".answer")).to_contain_text("How sure: the share of a value chosen beforehand is known to ±")
 
 
 def test_how_many_more_reports_do_we_need(page: Page) -> None:
@@ -79,6 +79,6 @@ def test_what_changed_since_the_last_round(page: Page) -> None:
 def test_what_did_it_cost_the_device(page: Page) -> None:
     page.get_by_role("link", name="Privacy").click()
     said = page.locator(".answer").first
-    expect(said.locator("strong")).to_contain_text("What it cost the device: after one report")
-    expect(said).to_contain_text("% sure; after all of them, ")
+    expect(said.locator("strong")).to_contain_text("What it costs the device: after one report")
+    expect(said).to_contain_text("% sure. Where its answer stays the same, every further report")
     expect(said).to_contain_text("In ε, the measure of privacy lost: ε\u00a0=\u00a0")

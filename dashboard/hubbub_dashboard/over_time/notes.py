@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from hubbub_dashboard import text
+from hubbub_dashboard.few_reports import WIDEST
 from hubbub_dashboard.over_time import panels
 from hubbub_dashboard.over_time.changes import MAX_CHANGES
 from hubbub_dashboard.over_time.sentences import at_once, listed, moment
-from hubbub_dashboard.over_time.series import LEVEL, WIDEST, Kind, Series
+from hubbub_dashboard.over_time.series import LEVEL, Kind, Series
 from hubbub_dashboard.reading.answers import Target
 
 

@@ -1,23 +1,19 @@
 """The rounds that are drawn, their gaps, and the steps between them. Pure."""
 
-import math
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import pairwise
-from statistics import NormalDist
 from typing import Final, NamedTuple
 
 from hubbub.schedule import Periodic
 from hubbub_dashboard import text
+from hubbub_dashboard.few_reports import WIDEST, widest
 from hubbub_dashboard.over_time.figures import Changes, Shares
 from hubbub_dashboard.reading.answers import Metric, Round, RoundState, Target
 
 # Probability that no change is marked in a series in which nothing changes.
 LEVEL: Final = 0.95
-
-# A round says something if its shares' intervals are no wider than this.
-WIDEST: Final = 0.5
 
 # Values times rounds: a second or some of reading for a thousand values, and for 65,536.
 _MAX_FIGURES: Final = 200_000
@@ -120,20 +116,9 @@ def kind_of(round_: Round, shares: Shares | None) -> Kind:
         return Kind.EMPTY if round_.state is RoundState.CLOSED else Kind.WAITING
     if shares is None or not shares.size:
         return Kind.UNREAD
-    if widest(shares) > WIDEST:
+    if widest(shares.n, shares.size, shares.influence, LEVEL) > WIDEST:
         return Kind.TOO_FEW
     return Kind.CLOSED if shares.state is RoundState.CLOSED else Kind.OPEN
-
-
-def widest(shares: Shares) -> float:
-    """How wide a share's simultaneous interval can be, by the normal law.
-
-    By the number of reports alone: if it hung on what they say, the rounds that are drawn would be
-    those with unusual noise, and their changes no longer as rare as their level promises.
-    """
-    miss = -math.expm1(math.log(LEVEL) / shares.size)
-    z = NormalDist().inv_cdf(1 - miss / 2)
-    return z * math.sqrt(shares.n) * shares.influence
 
 
 def steps_between(

@@ -15,6 +15,22 @@ PURPOSE: Final = (
     "aggregator is needed."
 )
 
+EPSILON: Final = (
+    "How much one report may give away: 1 takes whoever thought an answer 50:50 to 73 % sure at "
+    "most, 2 to 88 %. Smaller is more private and needs more reports. Write 1, 0.5 or ln 3."
+)
+
+ASKED: Final = {
+    "every round": "Each device answers every round, with new noise, and pays for each report.",
+    "a sample of rounds": (
+        "Each device draws beforehand which rounds it answers, and pays for so many."
+    ),
+    "from a memo": (
+        "Each device draws noisy answers once, keeps them, and reports from them in every round. "
+        "It pays for the memo, and for no report."
+    ),
+}
+
 TAKE_ALONG: Final = (
     "Put this into a file, replace the question and the names that begin with “my.”, and sign it "
     "with `hubbub sign`. A metric, once signed, never changes."

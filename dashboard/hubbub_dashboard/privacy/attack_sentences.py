@@ -58,8 +58,8 @@ def compared(attack: Attack) -> str | None:
         return "All reports together could not move a share as far as its interval extends."
     return (
         f"From {text.counted(attack.overtaking, 'hostile report')} on "
-        f"({text.percent(share, text.two_digits(share))} of all), a share could be off by more "
-        f"than its interval extends to either side."
+        f"({text.percent(share, text.two_digits(share))} of all), they could move a share by more "
+        f"than the noise does: further than its interval goes to either side."
     )
 
 

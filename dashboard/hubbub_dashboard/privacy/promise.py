@@ -33,6 +33,13 @@ class Promise:
         return self.contract.total_charge > MAX_CHARGE_PER_SOURCE
 
     @property
+    def reports(self) -> int:
+        """How many reports of noise of their own a device can pay for."""
+        if self.told.series is not None:
+            return self.told.series.parts
+        return int(Fraction(self.told.allowed) * CHARGE_UNIT) // self.contract.epsilon.charge
+
+    @property
     def odds_of_report(self) -> Fraction:
         """By how much one report multiplies the odds of a guess, at most."""
         return odds_of(self.contract.epsilon)
@@ -44,6 +51,10 @@ class Promise:
             # Not what is charged, which for ln m is rounded up.
             return self.odds_of_report
         return odds_after(int(Fraction(self.told.allowed) * CHARGE_UNIT))
+
+    def odds_of_first(self, reports: int) -> Fraction:
+        """By how much so many reports do, each of noise of its own."""
+        return odds_after(reports * self.contract.epsilon.charge)
 
     @property
     def is_single(self) -> bool:

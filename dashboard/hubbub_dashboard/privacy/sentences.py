@@ -29,13 +29,19 @@ def cost(promise: Promise) -> str:
     one = sure(_WORDS, told.report_loss.sure_percent)
     if promise.is_single:
         return (
-            f"What it cost the device: after its one report, anyone who thought its answer 50:50 "
+            f"What it costs the device: after its one report, anyone who thought its answer 50:50 "
             f"can be {one}."
         )
-    reports = "the whole series" if told.series is not None else "all of them"
+    most = sure(_WORDS, told.allowed_percent)
+    first = (
+        f"What it costs the device: after one report, anyone who thought its answer 50:50 can be "
+        f"{one}."
+    )
+    if told.memo is not None:
+        return f"{first} After any number of them, {most}."
     return (
-        f"What it cost the device: after one report, anyone who thought its answer 50:50 can be "
-        f"{one}; after {reports}, {sure(_WORDS, told.allowed_percent)}."
+        f"{first} Where its answer stays the same, every further report adds to that: after all "
+        f"{text.count(promise.reports)}, {most}."
     )
 
 
@@ -59,7 +65,11 @@ def _charged(promise: Promise) -> str:
     if promise.is_single:
         return f"ε = {contract.epsilon.text}, once."
     most = f"at most {_epsilon(told.allowed)} in all"
-    why = f": before {rounds} are over it stops" if promise.is_capped else f" for {rounds}"
+    why = (
+        f": after {text.counted(promise.reports, 'report')} the device stops"
+        if promise.is_capped
+        else f" for {rounds}"
+    )
     return f"ε = {contract.epsilon.text} for every report, {most}{why}."
 
 

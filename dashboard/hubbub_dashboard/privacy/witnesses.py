@@ -49,7 +49,7 @@ def _aggregator(told: Asked) -> Witness:
         sees += "; that reports resemble each other, and so may be one device's"
     if told.schedule.rounds > 1 and not _is_filled(told):
         sees += "; in which rounds a device answers"
-    return Witness(AGGREGATOR, sees, "whether any report is true")
+    return Witness(AGGREGATOR, sees, "whether any one report is true")
 
 
 def _is_filled(told: Asked) -> bool:

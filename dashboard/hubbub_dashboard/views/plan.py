@@ -62,6 +62,7 @@ def page() -> None:
 
 def ask() -> "Question":
     """What is planned; all of it stands in the link."""
+    from hubbub_dashboard.planning import sentences
     from hubbub_dashboard.planning.question import Question
 
     first, second = st.container(horizontal=True), st.container()
@@ -82,7 +83,7 @@ def ask() -> "Question":
             value="1",
             key="epsilon",
             bind="query-params",
-            help="1, 0.5 or ln 3",
+            help=sentences.EPSILON,
             width=150,
         )
         reports = st.number_input(
@@ -112,6 +113,9 @@ def _series() -> tuple[int | None, int | None, str | None, int | None]:
     )
     if kind == "once":
         return None, None, None, None
+    from hubbub_dashboard.planning import sentences
+
+    st.html(markup.notes(sentences.ASKED[kind]))
     join, permanent, cells = None, None, None
     with st.container(horizontal=True):
         rounds = st.number_input(
@@ -187,10 +191,7 @@ def reach(question: "Question", plan: "Plan") -> None:
     from hubbub_dashboard.planning import plan_markup, sentences
     from hubbub_dashboard.planning.reach import reports_to_see, steps
 
-    st.html(
-        parts.part("How many reports", sentences.steps(plan))
-        + plan_markup.reach(steps(question), plan.reports, plan.level)
-    )
+    st.html(parts.part("How many reports"))
     percentage = st.number_input(
         "A share to see, in %",
         min_value=0.001,
@@ -203,7 +204,11 @@ def reach(question: "Question", plan: "Plan") -> None:
         width=190,
     )
     share = percentage / 100
-    st.html(parts.sentence(sentences.needed(share, reports_to_see(question, share))))
+    st.html(
+        parts.sentence(sentences.needed(share, reports_to_see(question, share)))
+        + markup.notes(sentences.steps(plan))
+        + plan_markup.reach(steps(question), plan.reports, plan.level)
+    )
 
 
 def take_along(question: "Question") -> None:

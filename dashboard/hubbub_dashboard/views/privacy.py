@@ -86,17 +86,18 @@ def wait_for_contract(metric: Metric) -> None:
 def promised(known: Promise, metric: Metric, metrics: Sequence[Metric]) -> None:
     """Everything that the contract says."""
     st.html(parts.answer(sentences.cost(known), *sentences.meaning(known)))
-    odds = [known.odds_of_report]
-    columns = ["After one report"]
+    columns = {"After one report": known.odds_of_report}
+    so_far = reports_so_far(known, metric)
+    if so_far is not None:
+        columns[f"After {text.count(so_far)}, in all rounds so far"] = known.odds_of_first(so_far)
     if not known.is_single:
-        odds.append(known.odds_of_all)
-        columns.append("After the series" if known.contract.is_series else "After all reports")
+        all_of_them = "the series" if known.contract.is_series else "all reports"
+        columns[f"After {all_of_them}"] = known.odds_of_all
     st.html(
         parts.part("How sure somebody can be", sentences.odds(known))
-        + privacy_markup.odds(beliefs.table(odds), columns)
+        + privacy_markup.odds(beliefs.table(columns.values()), list(columns))
     )
     over_rounds(known, metric, metrics)
-    proof(known)
     rows = witnesses.witnesses(known.told, publish_step(metric))
     st.html(
         parts.part("What a device's owner reads", sentences.OWNER)
@@ -104,6 +105,15 @@ def promised(known: Promise, metric: Metric, metrics: Sequence[Metric]) -> None:
         + parts.part("Who sees what")
         + privacy_markup.who(rows)
     )
+    proof(known)
+
+
+def reports_so_far(known: Promise, metric: Metric) -> int | None:
+    """How many reports a device may have sent until now, if that is neither one nor all."""
+    if known.contract.is_series or not metric.rounds:
+        return None
+    rounds = metric.rounds[-1].number + 1
+    return rounds if 1 < rounds < known.reports else None
 
 
 def over_rounds(known: Promise, metric: Metric, metrics: Sequence[Metric]) -> None:

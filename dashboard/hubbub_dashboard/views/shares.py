@@ -7,7 +7,7 @@ import streamlit as st
 from hubbub_dashboard import downloads, frame, interval_chart, markup, states, text
 from hubbub_dashboard.reading.answers import Estimates, RoundState
 from hubbub_dashboard.reading.memory import Reading
-from hubbub_dashboard.shares import share_chart
+from hubbub_dashboard.shares import findings, share_chart
 from hubbub_dashboard.shares.selection import (
     MAX_ROWS,
     SHARE_COLUMNS,
@@ -72,6 +72,7 @@ def figures(estimates: Estimates) -> None:
     st.html(
         markup.notes(
             left_out,
+            findings.of_match(selection, find),
             *(said_of_parts() if whole else said_of_intervals(estimates, selection, final=final)),
             text.whose(estimates.target, estimates.n),
         )

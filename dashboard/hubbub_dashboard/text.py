@@ -22,6 +22,11 @@ _MINUS: Final = "\u2212"
 # Characters of a value's name that are quoted.
 _QUOTED: Final = 40
 
+# What would end a quotation's own direction before it is over, and controls: a link can hold them.
+_UNSEEN: Final = dict.fromkeys(
+    (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+)
+
 # A longer ε is rounded for reading.
 _EPSILON_DIGITS: Final = 7
 
@@ -140,7 +145,8 @@ def rounded_up(number: float, digits: int) -> int:
 
 def quoted(label: str) -> str:
     """A value's name within a sentence: the beginning of a long one, and in its own direction."""
-    shown = label if len(label) <= _QUOTED else f"{label[:_QUOTED]}…"
+    plain = label.translate(_UNSEEN)
+    shown = plain if len(plain) <= _QUOTED else f"{plain[:_QUOTED]}…"
     return f"“\u2068{shown}\u2069”"
 
 

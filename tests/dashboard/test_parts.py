@@ -10,6 +10,10 @@ def test_what_is_to_be_typed_is_code_and_names_are_as_they_are() -> None:
     )
 
 
+def test_nothing_in_a_name_ends_its_quotation() -> None:
+    assert text.quoted("a\0b\u2069`c`\u202e\u200dd\n") == "“\u2068ab`c`\u200dd\u2069”"
+
+
 def test_a_table_escapes_its_columns_and_names_its_rows() -> None:
     html = parts.table("A & B", ["<x>"], [parts.Row("<b>y</b>", ["1"], "doubt")])
     assert 'aria-label="A &amp; B"' in html

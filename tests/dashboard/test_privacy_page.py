@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,31 @@ def test_what_is_known_stays_while_the_aggregator_is_away(browser: Browser, tmp_
             expect(page.locator(".badge")).to_contain_text("Open")
 
 
+def test_a_page_left_open_promises_nothing_of_a_contract_that_is_gone(
+    browser: Browser, tmp_path: Path
+) -> None:
+    operator = Operator.create(tmp_path / "keys")
+    bundle_file, address = tmp_path / "metrics.hubbub", "127.0.0.1:0"
+    with ExitStack() as stack:
+        page: Page | None = None
+        for place, (name, epsilon) in enumerate((("same", "1"), ("same", "4"), ("other", "2"))):
+            bundle_file.write_bytes(operator.sign([make_metric(name, epsilon=epsilon)]))
+            bundle = Bundle.load(bundle_file, operator_key=operator.key)
+            store = tmp_path / f"{place}.sqlite3"
+            with ServeProcess(operator, bundle_file, store, private_listen=address) as serve:
+                address = serve.private
+                answer(serve, bundle, name, [0] * 200)
+                if page is None:
+                    dashboard = stack.enter_context(DashboardProcess(address))
+                    page = stack.enter_context(watched_page(browser, dashboard.url))
+                    page.goto("/privacy?every=2+s")
+                expect_charge(page, f"ε = {epsilon}, once.")
+                expect(page.locator("h1 + p")).to_have_text(name)
+                expect(page.locator(".badge")).to_contain_text("Open")
+        assert page is not None
+        expect(page.locator(".note, .notes").first).to_contain_text("is not among the metrics here")
+
+
 class Liar(estimate_pb2_grpc.EstimateServiceServicer):
     """An aggregator that announces one contract, and gives another."""
 
@@ -264,7 +290,7 @@ LEAKY = make_metric(
             "A device would refuse this",
             "not in its canonical form",
         ),
-        (None, "No contract", "UNIMPLEMENTED"),
+        (None, "No contract", "of a version that cannot"),
     ],
     ids=["leaky", "another", "not canonical", "too old"],
 )

@@ -59,7 +59,9 @@ def test_which_values_are_really_there(page: Page) -> None:
 
 
 def test_how_sure_are_we(page: Page) -> None:
-    expect(page.locator(".answer")).to_contain_text("How sure: the share of a value chosen beforehand is known to ±")
+    expect(page.locator(".answer")).to_contain_text(
+        "How sure: the share of a value chosen beforehand is known to ±"
+    )
 
 
 def test_how_many_more_reports_do_we_need(page: Page) -> None:

@@ -283,6 +283,42 @@ def test_another_store_with_as_many_reports_is_believed_though_nobody_saw_the_ag
     assert shown[0] != shown[1]
 
 
+def test_figures_of_another_contract_by_the_same_name_are_not_taken(tmp_path: Path) -> None:
+    operator, path = Operator.create(tmp_path / "keys"), tmp_path / "metrics.hubbub"
+    address, clock = "127.0.0.1:0", Clock()
+    series: Any = {"starts": int(time.time()) - DAY - 60, "periodic": (DAY, 9, 9 * DAY)}
+    listed: list[Metric] = []
+    for place, epsilon in enumerate(("1", "4")):
+        path.write_bytes(operator.sign([make_metric(NAME, epsilon=epsilon, **series)]))
+        bundle = Bundle.load(path, operator_key=operator.key)
+        with ServeProcess(
+            operator, path, tmp_path / f"{place}.sqlite3", private_listen=address
+        ) as serve:
+            address = serve.private
+            for number in (0, 1):
+                answer(serve, bundle, NAME, [0] * 100, number=number)
+                close_round(serve, NAME, number)
+            if not listed:
+                channel = serve.private_channel()
+                source = Source(channel, max_age=60.0, clock=clock)
+                listed += source.metrics().value or ()
+                continue
+            grpc.channel_ready_future(channel).result(PATIENCE)
+            # The catalogue is still young.
+            (metric,) = listed
+            before, after = metric.rounds
+            for reading in (
+                source.estimates(metric, after),
+                source.shares(metric, after, Target.RESPONDENTS),
+                source.comparison(RoundOf(metric, after), RoundOf(metric, before)),
+                source.changes(metric, before, after, Target.RESPONDENTS, 0.99),
+            ):
+                assert reading.value is None
+                assert reading.failure is not None
+                assert "contract" in reading.failure
+    channel.close()
+
+
 def test_while_the_catalogue_is_not_answered_nothing_else_is_asked(serve: ServeProcess) -> None:
     counter, clock = CallCounter(), Clock()
     channel = grpc.intercept_channel(serve.private_channel(), counter)

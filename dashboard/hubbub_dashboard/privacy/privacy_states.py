@@ -14,12 +14,11 @@ def refused(error: BundleError) -> Status:
     )
 
 
-def no_contract(address: str, failure: str | None) -> Status:
+def no_contract(address: str) -> Status:
     """The aggregator has not answered for it."""
-    why = f" ({failure})" if failure else ""
     return Status(
         Tone.AWAY,
         "No contract",
-        f"The aggregator at {address} has not given this metric's contract yet{why}. This page "
-        f"keeps asking and fills up by itself.",
+        f"The aggregator at {address} has not given this metric's contract yet: it is busy, or of "
+        f"a version that cannot. This page keeps asking and fills up by itself.",
     )

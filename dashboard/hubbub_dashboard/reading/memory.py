@@ -25,8 +25,8 @@ class Reading(Generic[T]):
     """Why the last call failed; None: it did not."""
 
 
-class NotAsked(grpc.RpcError):
-    """Something else had to be answered first; `failure` is why it was not."""
+class Unanswered(grpc.RpcError):
+    """There is no answer that could be taken; `failure` is why."""
 
     def __init__(self, failure: str) -> None:
         super().__init__(failure)
@@ -121,6 +121,6 @@ class Memory(Generic[K, T]):
 
 
 def _code(error: grpc.RpcError) -> str:
-    if isinstance(error, NotAsked):
+    if isinstance(error, Unanswered):
         return error.failure
     return error.code().name if isinstance(error, grpc.Call) else type(error).__name__

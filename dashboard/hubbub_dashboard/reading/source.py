@@ -31,7 +31,7 @@ from hubbub_dashboard.reading.answers import (
     comparison_of,
     estimates_of,
 )
-from hubbub_dashboard.reading.memory import Memory, NotAsked, Reading
+from hubbub_dashboard.reading.memory import Memory, Reading, Unanswered
 
 # Long enough for 65,536 values on a busy machine, short enough for a person who waits.
 _TIMEOUT: Final = 3.0
@@ -122,7 +122,7 @@ class Source:
         """Return the newest snapshot of a round, both as the catalogue has them."""
         return self._estimates.read(
             (metric.digest, round_.number, target),
-            self._after_catalogue(lambda: self._get_estimates(metric.name, round_.number, target)),
+            self._after_catalogue(lambda: self._get_estimates(metric, round_.number, target)),
             lambda estimates: _is_of(estimates, round_),
         )
 
@@ -147,7 +147,9 @@ class Source:
                 request.SerializeToString(deterministic=True),
             ),
             self._after_catalogue(
-                lambda: comparison_of(self._stub.Compare(request, timeout=_TIMEOUT))
+                lambda: comparison_of(
+                    _compared(self._stub.Compare(request, timeout=_TIMEOUT), left, right)
+                )
             ),
             lambda found: _is_of(found.left, left.round) and _is_of(found.right, right.round),
         )
@@ -158,7 +160,9 @@ class Source:
         return self._shares.read(
             (metric.digest, round_.number, target),
             self._after_catalogue(
-                lambda: shares_of(self._patiently(self._stub.GetEstimates, request).estimates)
+                lambda: shares_of(
+                    _estimated(self._patiently(self._stub.GetEstimates, request), metric)
+                )
             ),
             lambda shares: _is_of(shares, round_),
         )
@@ -171,7 +175,11 @@ class Source:
         request = _compare_request(later, earlier, (), target, level)
         return self._changes.read(
             (metric.digest, before.number, after.number, target, level),
-            self._after_catalogue(lambda: changes_of(self._patiently(self._stub.Compare, request))),
+            self._after_catalogue(
+                lambda: changes_of(
+                    _compared(self._patiently(self._stub.Compare, request), later, earlier)
+                )
+            ),
             lambda found: (
                 (found.before, found.after) == ((before.state, before.n), (after.state, after.n))
             ),
@@ -197,7 +205,7 @@ class Source:
     def _require_catalogue(self) -> None:
         failure = self.metrics().failure
         if failure is not None:
-            raise NotAsked(failure)
+            raise Unanswered(failure)
 
     def _patiently(self, call: Any, request: Message) -> Any:
         """Give a call the time that many values take, while the catalogue is answered meanwhile."""
@@ -208,7 +216,7 @@ class Source:
             except grpc.FutureTimeoutError:
                 try:
                     self._require_catalogue()
-                except NotAsked:
+                except Unanswered:
                     answer.cancel()
                     raise
 
@@ -246,9 +254,10 @@ class Source:
         request = estimate_pb2.GetContractRequest(metric=metric.name)
         return parse_metric(self._stub.GetContract(request, timeout=_TIMEOUT).contract)
 
-    def _get_estimates(self, metric: str, number: int, target: Target) -> Estimates:
-        request = _estimates_request(metric, number, target)
-        return estimates_of(self._stub.GetEstimates(request, timeout=_TIMEOUT).estimates)
+    def _get_estimates(self, metric: Metric, number: int, target: Target) -> Estimates:
+        request = _estimates_request(metric.name, number, target)
+        answer = self._stub.GetEstimates(request, timeout=_TIMEOUT)
+        return estimates_of(_estimated(answer, metric))
 
     def _get_status(self) -> AggregatorStatus:
         answer = self._admin.GetStatus(estimate_pb2.GetStatusRequest(), timeout=_TIMEOUT)
@@ -280,6 +289,25 @@ def _compare_request(
         target=TARGETS[target.value],
         level=level,
     )
+
+
+def _estimated(answer: estimate_pb2.GetEstimatesResponse, metric: Metric) -> estimate_pb2.Estimates:
+    _require_contract(answer.estimates.digest, metric)
+    return answer.estimates
+
+
+def _compared(
+    answer: estimate_pb2.CompareResponse, left: RoundOf, right: RoundOf
+) -> estimate_pb2.CompareResponse:
+    _require_contract(answer.left.digest, left.metric)
+    _require_contract(answer.right.digest, right.metric)
+    return answer
+
+
+def _require_contract(digest: bytes, metric: Metric) -> None:
+    # It was asked for by name, which may be that of another contract since the catalogue was read.
+    if digest != metric.digest:
+        raise Unanswered("its contract is another one now")
 
 
 def _is_of(snapshot: Estimates | Side | Shares, round_: Round) -> bool:

@@ -77,10 +77,17 @@ def wait(_: bool) -> None:
 def wait_for_contract(metric: Metric) -> None:
     """The catalogue is there, the contract not yet."""
     settings, source = frame.shared()
-    contract = source.contract(metric)
-    if contract.value is not None:
+    metrics = source.metrics()
+    if gone(metric, metrics) or source.contract(metric).value is not None:
         st.rerun()
-    state(privacy_states.no_contract(settings.aggregator, contract.failure))
+    in_the_way = states.in_the_way(settings.aggregator, metrics, None, time.time())
+    state(in_the_way or privacy_states.no_contract(settings.aggregator))
+
+
+def gone(metric: Metric, metrics: Reading[tuple[Metric, ...]]) -> bool:
+    """Whether the aggregator has another contract by this name now, or none."""
+    listed = metrics.value or ()
+    return not metrics.failure and metric.digest not in (each.digest for each in listed)
 
 
 def promised(known: Promise, metric: Metric, metrics: Sequence[Metric]) -> None:
@@ -180,6 +187,8 @@ def hostile(metric: Metric, contract: Contract, paused: bool) -> None:
 
     settings, source = frame.shared()
     metrics = source.metrics()
+    if gone(metric, metrics):
+        st.rerun()
     # The metric as the catalogue has it now: with the rounds and snapshots there are.
     newest = next((now for now in metrics.value or () if now.digest == metric.digest), metric)
     round_ = frame.choose_round(newest)

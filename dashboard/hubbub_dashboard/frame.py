@@ -90,9 +90,13 @@ def choose_one(
     *,
     key: str,
     named: Callable[[T], str] = str,
+    ends: Iterable[str] = (),
     label_visibility: Literal["visible", "collapsed"] = "visible",
 ) -> T:
-    """Let the viewer choose one of a few options; the link says which."""
+    """Let the viewer choose one of a few options; the link says which.
+
+    `ends`: choices of which another one leaves nothing.
+    """
     with _said(key, [named(option) for option in options], "choices", named(usual)):
         chosen: T | None = st.segmented_control(
             label,
@@ -102,8 +106,8 @@ def choose_one(
             label_visibility=label_visibility,
             required=True,
             key=key,
-            on_change=links.forget,
-            args=[key],
+            on_change=links.end,
+            args=[ends],
             bind="query-params",
         )
     # A link that ends with `key=` chooses none, required or not.
@@ -116,21 +120,35 @@ def choose_listed(
     *,
     key: str,
     what: str,
-    usual: int = 0,
+    usual: str,
+    beside: Iterable[str] = (),
+    ends: Iterable[str] = (),
     width: int | Literal["stretch"] = "stretch",
 ) -> str:
-    """Let the viewer choose one of many; the link says which. `what`: what they are, in a word."""
-    with _said(key, options, what, options[usual], width):
-        chosen: str = st.selectbox(
+    """Let the viewer choose one of many; the link says which. `what`: what they are, in a word.
+
+    `beside`, `ends`: choices that stay as they are once this one is made, or of which nothing does.
+    """
+    asked = links.asked(key)
+    chosen = usual if asked is None or asked not in options else asked
+    links.show(key, chosen)
+    with _said(key, options, what, usual, width):
+        st.selectbox(
             label,
             options,
-            index=usual,
-            key=key,
-            on_change=links.forget,
-            args=[key],
-            bind="query-params",
+            key=links.box(key),
+            on_change=links.choose,
+            args=[key, beside, ends],
             width=width,
         )
+    return chosen
+
+
+def choose_named(label: str, *, key: str, usual: str, beside: Iterable[str] = ()) -> str:
+    """Let the viewer name one of more than can be listed; the link says which."""
+    chosen = links.asked(key) or usual
+    links.show(key, chosen)
+    st.text_input(label, key=links.box(key), on_change=links.choose, args=[key, beside])
     return chosen
 
 
@@ -174,7 +192,14 @@ def choose_metric(metrics: Sequence[Metric]) -> Metric:
 def choose_other_metric(metrics: Sequence[Metric]) -> Metric:
     """Let the viewer choose a second metric."""
     by_name = {each.name: each for each in _by_figures(metrics)}
-    chosen = choose_listed("and metric", list(by_name), key="other-metric", what="metrics")
+    chosen = choose_listed(
+        "and metric",
+        list(by_name),
+        key=links.OTHER_METRIC,
+        what="metrics",
+        usual=next(iter(by_name)),
+        ends=[links.OTHER_METRIC_ROUND],
+    )
     return by_name[chosen]
 
 
@@ -183,14 +208,16 @@ def _by_figures(metrics: Sequence[Metric]) -> Sequence[Metric]:
     return sorted(metrics, key=lambda each: not each.values)
 
 
-def choose_round(metric: Metric, *, key: str = "round") -> Round:
+def choose_round(metric: Metric, *, key: str = links.ROUND, beside: Iterable[str] = ()) -> Round:
     """Let the viewer choose a round of a metric, where there is more than one."""
     rounds = {str(round_.number): round_ for round_ in reversed(metric.rounds)}
     names = [_NEWEST, *rounds]
     if len(rounds) < 2:
         with _said(key, names, "rounds", _NEWEST):
             return metric.newest
-    chosen = choose_listed("Round", names, key=key, what="rounds", width=140)
+    chosen = choose_listed(
+        "Round", names, key=key, what="rounds", usual=_NEWEST, beside=beside, width=140
+    )
     return rounds.get(chosen, metric.newest)
 
 

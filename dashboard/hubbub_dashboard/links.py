@@ -1,19 +1,35 @@
-"""What the page's link asks for: the metric, and names that there are not.
+"""What the page's link asks for: the metric, what is chosen within it, and names there are not.
 
-Most choices are bound to the link by Streamlit, which leaves out the usual ones and strikes out
-what it does not know. Which metric is the usual one may change, so the link always names it.
+Choices of a few are bound to the link by Streamlit, which leaves out the usual ones and strikes
+out what it does not know. Which metric, value or round is the usual one depends on what else is
+chosen, and may change: these are written here, once chosen, whether they are the usual ones or not.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import streamlit as st
+from streamlit.runtime.state import get_session_state
 
 METRIC: Final = "metric"
 """In the link, and of a viewer also on pages that show none: the metric's name."""
 CHOICE: Final = "chosen metric"
 """Of a viewer: what the page's choice shows."""
 
+ROUND: Final = "round"
+LEFT: Final = "left"
+RIGHT: Final = "right"
+OTHER_ROUND: Final = "other-round"
+OTHER_METRIC: Final = "other-metric"
+OTHER_METRIC_ROUND: Final = "other-metric-round"
+
+COMPARED: Final = (LEFT, RIGHT, OTHER_ROUND, OTHER_METRIC, OTHER_METRIC_ROUND)
+"""In the link: what says nothing once something else is compared."""
+
+# Of a viewer: what the link asks for. A tick may tell of the link as it was before a choice.
+_LINK: Final = "link"
+# Of a viewer: whether anything was chosen on this page.
+_CHOSEN: Final = "has chosen"
 # Of a viewer: which page is shown, and for which metric the links to the others were drawn.
 _PAGE: Final = "page"
 _DRAWN_FOR: Final = "links drawn for"
@@ -26,13 +42,15 @@ def follow(page: str) -> None:
     """
     if page != st.session_state.get(_PAGE):
         st.session_state[_PAGE] = page
-        for key in [key for key in st.session_state if str(key).startswith(_asked(""))]:
-            del st.session_state[key]
+        _forget_all(_asked(""))
+        st.session_state[_CHOSEN] = False
+    st.session_state[_LINK] = st.query_params.to_dict()
     if st.query_params.get(METRIC):
         st.session_state[METRIC] = st.query_params[METRIC]
     # Of another page, perhaps, or of another link.
     for key in (CHOICE, _DRAWN_FOR):
         st.session_state.pop(key, None)
+    _forget_all(box(""))
 
 
 def metric() -> str | None:
@@ -60,27 +78,74 @@ def keep(name: str) -> None:
 
 
 def turn() -> None:
-    """The viewer has chosen another metric."""
-    st.session_state[METRIC] = st.query_params[METRIC] = st.session_state[CHOICE]
-    forget(METRIC)
+    """The viewer has chosen another metric, which has rounds and values of its own."""
+    name = st.session_state[METRIC] = st.session_state[CHOICE]
+    _write({METRIC: name}, (ROUND, *COMPARED))
+
+
+def box(key: str) -> str:
+    """Of a viewer: what the box of a choice shows that is written here; `key`: in the link."""
+    return f"box: {key}"
+
+
+def asked(key: str) -> str | None:
+    """What the link asks for."""
+    link: dict[str, str] = st.session_state[_LINK]
+    return link.get(key)
+
+
+def show(key: str, name: str) -> None:
+    """See to it that a choice's box shows this, and that no choice of the viewer's hides it."""
+    if st.session_state.get(box(key)) != name:
+        st.session_state[box(key)] = name
+    if st.session_state[_CHOSEN] and asked(key) not in (None, name):
+        _write({key: name}, ())
+
+
+def choose(key: str, beside: Iterable[str] = (), ends: Iterable[str] = ()) -> None:
+    """The viewer has chosen: the link says so.
+
+    `beside`: it names what these show, too, so that they stay. `ends`: nothing is left of these.
+    """
+    chosen = st.session_state[box(key)]
+    shown = {each: st.session_state.get(box(each)) for each in beside}
+    stays = {each: name for each, name in shown.items() if name not in (None, chosen)}
+    _write({**stays, key: chosen}, (*ends, *(shown.keys() - stays.keys())))
+
+
+def end(choices: Iterable[str]) -> None:
+    """The viewer has chosen what Streamlit writes: it leaves nothing of these choices."""
+    _write({}, choices)
+
+
+def _write(chosen: Mapping[str, str], ended: Iterable[str]) -> None:
+    """Change the link in one step of the browser's way back; and nothing was asked for in vain."""
+    st.session_state[_CHOSEN] = True
+    for key in [key for key in st.session_state if str(key).startswith(_asked(""))]:
+        st.session_state[key] = ""
+    # `del st.query_params[…]` takes a step for each.
+    with get_session_state().query_params() as link:
+        changes = [link.discard_param_no_forward_msg(key) for key in ended]
+    if chosen or any(changes):
+        st.query_params.update(chosen)
+    st.session_state[_LINK] = st.query_params.to_dict()
 
 
 def in_vain(key: str, names: Collection[str]) -> str | None:
     """What the link asks for that there is not, also after Streamlit has struck it out of the link.
 
-    Empty once the viewer has chosen; None if it has never asked in vain.
+    Empty once the viewer has chosen anything; None if it has never asked in vain.
     """
-    asked = st.query_params.get(key)
-    if asked and asked not in names:
-        st.session_state[_asked(key)] = asked
+    name = asked(key)
+    if name and name not in names and not st.session_state[_CHOSEN]:
+        st.session_state[_asked(key)] = name
     before: str | None = st.session_state.get(_asked(key))
     return "" if before in names else before
 
 
-def forget(key: str) -> None:
-    """The viewer has chosen: what was asked for in vain no longer matters."""
-    if _asked(key) in st.session_state:
-        st.session_state[_asked(key)] = ""
+def _forget_all(beginning: str) -> None:
+    for key in [key for key in st.session_state if str(key).startswith(beginning)]:
+        del st.session_state[key]
 
 
 def _asked(key: str) -> str:

@@ -28,6 +28,7 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardPro
                 make_metric("first"),
                 make_metric("large", values=[f"value {i}" for i in range(128)], epsilon="4"),
                 make_metric("repeated", starts=started, periodic=(HOUR, 9, HOUR)),
+                make_metric("second"),
             ]
         )
     )
@@ -150,3 +151,91 @@ def test_that_all_values_are_wanted_is_in_the_link(page: Page) -> None:
     page.goto("about:blank")
     page.goto(link)
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+
+
+def choose(page: Page, box: str, name: str) -> None:
+    """Choose what is not chosen, and wait until the link has followed."""
+    before = page.url
+    page.get_by_role("combobox", name=box, exact=True).click()
+    page.get_by_role("option", name=name, exact=True).click()
+    expect_chosen(page, {box: name})
+    expect(page).not_to_have_url(before)
+
+
+def expect_chosen(page: Page, chosen: dict[str, str]) -> None:
+    for box, name in chosen.items():
+        shown = page.get_by_test_id("stSelectbox").filter(has=page.get_by_text(box, exact=True))
+        expect(shown.get_by_role("combobox")).to_have_value(name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "chosen", "other"),
+    [
+        ("values", {"A value": "fair", "and another": "good"}, ("and another", "poor")),
+        ("values", {"and another": "fair", "A value": "good"}, ("A value", "poor")),
+        ("rounds", {"Round": "1", "and round": "2"}, ("Round", "0")),
+        ("rounds", {"and round": "0", "Round": "2"}, ("and round", "3")),
+        ("metrics", {"Metric": "repeated", "and metric": "second"}, ("and metric", "first")),
+    ],
+)
+def test_what_is_compared_is_in_the_link(
+    page: Page, kind: str, chosen: dict[str, str], other: tuple[str, str]
+) -> None:
+    metric = "repeated" if kind == "rounds" else "first"
+    page.goto(f"/compare?compare=two+{kind}&metric={metric}&every=2+s")
+    for box, name in chosen.items():
+        choose(page, box, name)
+    expect_chosen(page, chosen)
+    link = page.url
+    choose(page, *other)
+    page.go_back()
+    expect(page).to_have_url(link)
+    expect_chosen(page, chosen)
+    page.reload()
+    expect_chosen(page, chosen)
+    page.goto("about:blank")
+    page.goto(link)
+    expect_chosen(page, chosen)
+    # And at ticks.
+    page.wait_for_timeout(3_000)
+    expect_chosen(page, chosen)
+    expect(page).to_have_url(link)
+    expect(page.get_by_text("is not among")).to_have_count(0)
+
+
+def test_of_another_metric_nothing_is_left(page: Page) -> None:
+    page.goto("/compare?metric=large&left=value+3&right=value+5&every=2+s")
+    expect_chosen(page, {"A value": "value 3", "and another": "value 5"})
+    choose(page, "Metric", "first")
+    expect_chosen(page, {"A value": "excellent", "and another": "good"})
+    expect(page).to_have_url("/compare?every=2+s&metric=first")
+    choose(page, "A value", "fair")
+    expect(page.get_by_text("is not among")).to_have_count(0)
+
+
+def test_of_another_kind_of_comparison_nothing_is_left(page: Page) -> None:
+    page.goto("/compare?metric=repeated")
+    choose(page, "and another", "poor")
+    page.get_by_role("radio", name="two rounds").click()
+    expect(page).to_have_url("/compare?compare=two+rounds&metric=repeated")
+    choose(page, "Round", "1")
+    choose(page, "and round", "2")
+    # The other round is not compared with itself, and nobody asked for that in vain.
+    choose(page, "Round", "2")
+    expect_chosen(page, {"and round": "1"})
+    page.get_by_role("radio", name="two values").click()
+    expect_chosen(page, {"Round": "2", "A value": "excellent", "and another": "good"})
+    expect(page).to_have_url("/compare?metric=repeated&round=2")
+    # A metric with one round has nothing to choose, and so nothing to say.
+    choose(page, "Metric", "first")
+    expect(page).to_have_url("/compare?metric=first")
+    expect(page.get_by_text("is not among")).to_have_count(0)
+
+
+def test_whatever_is_chosen_ends_what_was_asked_in_vain(page: Page) -> None:
+    page.goto("/compare?metric=first&left=x&right=y&round=9&among=men")
+    said = page.get_by_text("is not among")
+    expect(said).to_have_count(4)
+    choose(page, "A value", "fair")
+    expect(said).to_have_count(0)
+    expect_chosen(page, {"and another": "excellent"})

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from hubbub_dashboard import downloads, frame, interval_chart, markup, parts, states, text
+from hubbub_dashboard import downloads, frame, interval_chart, links, markup, parts, states, text
 from hubbub_dashboard.comparing import difference_chart, difference_table, sentences
 from hubbub_dashboard.comparing.more_reports import doubtful
 from hubbub_dashboard.comparing.shown import Kind, Shown, kind_of, show
@@ -66,7 +66,12 @@ def choose(metrics: Sequence[Metric]) -> Chosen | str:
     if not listed:
         return "No metric here lists its values; in open domains there is nothing to compare."
     kind = frame.choose_one(
-        "Compare", list(Kind), Kind.VALUES, key="compare", named=lambda kind: kind.value
+        "Compare",
+        list(Kind),
+        Kind.VALUES,
+        key="compare",
+        named=lambda kind: kind.value,
+        ends=links.COMPARED,
     )
     match kind:
         case Kind.VALUES:
@@ -84,9 +89,9 @@ def choose_values(metrics: Sequence[Metric]) -> Chosen | str:
     if len(metric.values) < 2:
         return "This metric has one value, and so nothing to compare it with."
     with st.container(horizontal=True):
-        left = choose_value("A value", metric.values, key="left")
+        left = choose_value("A value", metric.values, key=links.LEFT, beside=links.RIGHT)
         others = tuple(label for label in metric.values if label != left)
-        right = choose_value("and another", others, key="right")
+        right = choose_value("and another", others, key=links.RIGHT, beside=links.LEFT)
     for label in (left, right):
         if label not in metric.values:
             return f"`{metric.name}` has no value {text.quoted(label)}."
@@ -95,10 +100,12 @@ def choose_values(metrics: Sequence[Metric]) -> Chosen | str:
     return Chosen(round_, round_, ((left, right),))
 
 
-def choose_value(name: str, values: tuple[str, ...], *, key: str) -> str:
+def choose_value(name: str, values: tuple[str, ...], *, key: str, beside: str) -> str:
     if len(values) > _MOST_LISTED:
-        return st.text_input(name, value=values[0], key=key, bind="query-params")
-    return frame.choose_listed(name, values, key=key, what="values")
+        return frame.choose_named(name, key=key, usual=values[0], beside=[beside])
+    return frame.choose_listed(
+        name, values, key=key, what="values", usual=values[0], beside=[beside]
+    )
 
 
 def choose_rounds(metrics: Sequence[Metric]) -> Chosen | str:
@@ -106,20 +113,21 @@ def choose_rounds(metrics: Sequence[Metric]) -> Chosen | str:
         metric = frame.choose_metric(metrics)
         if len(metric.rounds) < 2:
             return f"`{metric.name}` has not had two rounds that could be compared."
-        newest = frame.choose_round(metric)
-        before = [round_ for round_ in metric.rounds if round_.number < newest.number]
-        others = [round_ for round_ in metric.rounds if round_.number != newest.number]
+        one = frame.choose_round(metric, beside=[links.OTHER_ROUND])
+        before = [round_ for round_ in metric.rounds if round_.number < one.number]
+        others = [round_ for round_ in metric.rounds if round_.number != one.number]
         published = [round_ for round_ in before if round_.n] or before or others
         names = {str(round_.number): round_ for round_ in reversed(others)}
         other = frame.choose_listed(
             "and round",
             list(names),
-            key="other-round",
+            key=links.OTHER_ROUND,
             what="rounds",
-            usual=list(names).index(str(published[-1].number)),
+            usual=str(published[-1].number),
+            beside=[links.ROUND],
             width=140,
         )
-    return Chosen(RoundOf(metric, newest), RoundOf(metric, names[other]))
+    return Chosen(RoundOf(metric, one), RoundOf(metric, names[other]))
 
 
 def choose_metrics(metrics: Sequence[Metric]) -> Chosen | str:
@@ -131,7 +139,7 @@ def choose_metrics(metrics: Sequence[Metric]) -> Chosen | str:
         return f"No other metric has the values of `{left.name}`."
     with st.container(horizontal=True):
         right = frame.choose_other_metric(others)
-        right_round = RoundOf(right, frame.choose_round(right, key="other-metric-round"))
+        right_round = RoundOf(right, frame.choose_round(right, key=links.OTHER_METRIC_ROUND))
     return Chosen(left_round, right_round)
 
 

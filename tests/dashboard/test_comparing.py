@@ -87,6 +87,21 @@ def test_rounds_tell_their_largest_changes_and_how_many_are_none() -> None:
     )
 
 
+def test_only_of_two_closed_rounds_it_is_said_that_another_page_is_stricter() -> None:
+    differences = [make_difference(name, name, SURE) for name in ("good", "poor")]
+    before = make_side(round_=3)
+    for side, kind, is_said in (
+        (make_side(round_=4), Kind.ROUNDS, True),
+        (make_side(round_=4, state=RoundState.OPEN), Kind.ROUNDS, False),
+        (make_side("other"), Kind.METRICS, False),
+        (before, Kind.VALUES, False),
+    ):
+        comparison = compare(side, before, *differences)
+        assert kind_of(comparison) is kind
+        stricter = sentences.over_time(kind, show(comparison, Order.LISTED))
+        assert (stricter is not None and "Over time" in stricter) == is_said
+
+
 def test_many_changes_are_counted() -> None:
     differences = [make_difference(str(i), str(i), SURE) for i in range(7)]
     comparison = compare(make_side(round_=4), make_side(round_=3), *differences)

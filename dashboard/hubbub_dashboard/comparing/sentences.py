@@ -176,6 +176,16 @@ def same_devices(kind: Kind) -> str | None:
     )
 
 
+def over_time(kind: Kind, shown: Shown) -> str | None:
+    """Say why another page may leave unmarked what is called a difference here."""
+    if kind is not Kind.ROUNDS or not shown.final:
+        return None
+    return (
+        "This judges these two rounds and no others. The page Over time judges all its steps at "
+        "once, which is stricter, and so may leave unmarked what is called a difference here."
+    )
+
+
 def points_explained() -> str:
     """Say what a point is."""
     return "A point is a hundredth of everybody: 30\u202f% are 4 points more than 26\u202f%."

@@ -179,6 +179,7 @@ def figures(comparison: Comparison, estimates: Estimates | None) -> None:
             sentences.doubt_explained(shown),
             None if shown.final else sentences.watching(),
             sentences.same_devices(kind),
+            sentences.over_time(kind, shown),
             sentences.points_explained(),
         )
     )

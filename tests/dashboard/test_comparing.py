@@ -133,6 +133,14 @@ def test_nothing_is_marked_while_a_round_is_open() -> None:
     assert difference_chart.rows(comparison, shown)["found"].to_pylist() == [False]
 
 
+@pytest.mark.parametrize(("state", "there"), [(RoundState.CLOSED, True), (RoundState.OPEN, False)])
+def test_p_is_shown_once_the_round_is_closed(state: RoundState, there: bool) -> None:
+    side = make_side(state=state)
+    comparison = compare(side, side, make_difference("soup", "salad", SURE))
+    table = difference_table.table(comparison, show(comparison, Order.LISTED))
+    assert (">p</th>" in table, 'value="0.5"' in table) == (there, there)
+
+
 def test_a_long_list_is_its_largest_differences_or_what_is_looked_for() -> None:
     differences = [make_difference(f"value {i}", f"value {i}", i / 1e4) for i in range(80)]
     comparison = compare(make_side(round_=4), make_side(round_=3), *differences)

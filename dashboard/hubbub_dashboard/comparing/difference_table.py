@@ -21,7 +21,7 @@ def table(comparison: Comparison, shown: Shown) -> str:
         f"{level} interval",
         *([f"{level}, all at once"] if several else []),
         "Std error",
-        *([] if several else ["p"]),
+        *(["p"] if _decides(shown) else []),
         "A difference?",
     )
     rows = (_row(comparison, shown, difference) for difference in shown.differences)
@@ -37,10 +37,15 @@ def _row(comparison: Comparison, shown: Shown, difference: Difference) -> Row:
         exact_interval(difference.low, difference.high, places, unit=""),
         *([exact_interval(*together, places, unit="")] if several else []),
         exact(difference.std_error, text.bare_percent(difference.std_error, places)),
-        *([] if several else [_p(difference.p_value)]),
+        *([_p(difference.p_value)] if _decides(shown) else []),
         '<span aria-hidden="true">●</span> yes' if found else f"◇ {shown.doubt}",
     )
     return Row(escape(name(comparison, difference)), cells, "" if found else "doubt")
+
+
+def _decides(shown: Shown) -> bool:
+    """Whether p says something: of one difference, and not while whoever looks may wait for it."""
+    return shown.final and shown.total == 1
 
 
 def _p(value: float) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -92,10 +93,34 @@ def test_no_tab_stop_is_out_of_sight(page: Page) -> None:
             "(({left, right}) => [left, right])(document.activeElement.getBoundingClientRect())"
         )
         assert 0 <= box[0] < box[1] <= 361
+        # Streamlit's tools of a chart show only under a pointer.
+        assert page.locator("[data-testid=stElementToolbar] :focus").count() == 0
         last = page.evaluate("document.activeElement.outerHTML.slice(0, 5)")
         if last == "<body":
             break
     assert last == "<body"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_scrolls_and_what_opens_is_seen_to_have_the_focus(
+    page: Page, theme: Literal["light", "dark"]
+) -> None:
+    page.emulate_media(color_scheme=theme)
+    page.goto("/compare?every=paused")
+    expect(page.get_by_role("button", name="Download CSV")).to_be_visible()
+    ringed = set()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        for name in (".stMain:focus", "[data-testid=stSelectbox] [role=group]:focus-within"):
+            focused = page.locator(name)
+            if focused.count():
+                style = focused.evaluate(
+                    "(it, {outlineStyle: style, outlineWidth: width} = getComputedStyle(it)) => "
+                    "[style, width]"
+                )
+                assert style == ["solid", "2px"]
+                ringed.add(name)
+    assert len(ringed) == 2
 
 
 def test_the_metric_goes_along_and_back_is_one_step(page: Page) -> None:

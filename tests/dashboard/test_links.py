@@ -171,9 +171,9 @@ def expect_chosen(page: Page, chosen: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("kind", "chosen", "other"),
     [
-        ("values", {"A value": "fair", "and another": "good"}, ("and another", "poor")),
+        ("values", {"A value": "fair", "and another": "excellent"}, ("and another", "poor")),
         ("values", {"and another": "fair", "A value": "good"}, ("A value", "poor")),
-        ("rounds", {"Round": "1", "and round": "2"}, ("Round", "0")),
+        ("rounds", {"Round": "1", "and round": "0"}, ("Round", "2")),
         ("rounds", {"and round": "0", "Round": "2"}, ("and round", "3")),
         ("metrics", {"Metric": "repeated", "and metric": "second"}, ("and metric", "first")),
     ],
@@ -208,7 +208,7 @@ def test_of_another_metric_nothing_is_left(page: Page) -> None:
     expect_chosen(page, {"A value": "value 3", "and another": "value 5"})
     choose(page, "Metric", "first")
     expect_chosen(page, {"A value": "excellent", "and another": "good"})
-    expect(page).to_have_url("/compare?every=2+s&metric=first")
+    expect(page).to_have_url("/compare?metric=first&every=2+s")
     choose(page, "A value", "fair")
     expect(page.get_by_text("is not among")).to_have_count(0)
 
@@ -219,7 +219,7 @@ def test_of_another_kind_of_comparison_nothing_is_left(page: Page) -> None:
     page.get_by_role("radio", name="two rounds").click()
     expect(page).to_have_url("/compare?compare=two+rounds&metric=repeated")
     choose(page, "Round", "1")
-    choose(page, "and round", "2")
+    expect_chosen(page, {"and round": "2"})
     # The other round is not compared with itself, and nobody asked for that in vain.
     choose(page, "Round", "2")
     expect_chosen(page, {"and round": "1"})
@@ -238,4 +238,4 @@ def test_whatever_is_chosen_ends_what_was_asked_in_vain(page: Page) -> None:
     expect(said).to_have_count(4)
     choose(page, "A value", "fair")
     expect(said).to_have_count(0)
-    expect_chosen(page, {"and another": "excellent"})
+    expect_chosen(page, {"and another": "good"})

@@ -97,7 +97,7 @@ def choose_one(
 
     `ends`: choices of which another one leaves nothing.
     """
-    with _said(key, [named(option) for option in options], "choices", named(usual)):
+    with said(key, [named(option) for option in options], "choices", named(usual)):
         chosen: T | None = st.segmented_control(
             label,
             options,
@@ -125,14 +125,14 @@ def choose_listed(
     ends: Iterable[str] = (),
     width: int | Literal["stretch"] = "stretch",
 ) -> str:
-    """Let the viewer choose one of many; the link says which. `what`: what they are, in a word.
+    """Let the viewer choose one of many; the link says which. `what`: what they are, in words.
 
     `beside`, `ends`: choices that stay as they are once this one is made, or of which nothing does.
     """
     asked = links.asked(key)
     chosen = usual if asked is None or asked not in options else asked
     links.show(key, chosen)
-    with _said(key, options, what, usual, width):
+    with said(key, options, what, usual, width):
         st.selectbox(
             label,
             options,
@@ -153,7 +153,7 @@ def choose_named(label: str, *, key: str, usual: str, beside: Iterable[str] = ()
 
 
 @contextmanager
-def _said(
+def said(
     key: str,
     options: Collection[str],
     what: str,
@@ -183,20 +183,20 @@ def choose_metric(metrics: Sequence[Metric]) -> Metric:
     by_name = {each.name: each for each in _by_figures(metrics)}
     usual = next(iter(by_name))
     named = links.metric()
-    with _said(links.METRIC, by_name, "metrics", usual):
+    with said(links.METRIC, by_name, "metrics", usual):
         links.keep(named if named in by_name else usual)
         st.selectbox("Metric", list(by_name), key=links.CHOICE, on_change=links.turn)
     return by_name[st.session_state[links.CHOICE]]
 
 
-def choose_other_metric(metrics: Sequence[Metric]) -> Metric:
-    """Let the viewer choose a second metric."""
+def choose_other_metric(metrics: Sequence[Metric], what: str) -> Metric:
+    """Let the viewer choose a second metric. `what`: what they are, in words."""
     by_name = {each.name: each for each in _by_figures(metrics)}
     chosen = choose_listed(
         "and metric",
         list(by_name),
         key=links.OTHER_METRIC,
-        what="metrics",
+        what=what,
         usual=next(iter(by_name)),
         ends=[links.OTHER_METRIC_ROUND],
     )
@@ -213,7 +213,7 @@ def choose_round(metric: Metric, *, key: str = links.ROUND, beside: Iterable[str
     rounds = {str(round_.number): round_ for round_ in reversed(metric.rounds)}
     names = [_NEWEST, *rounds]
     if len(rounds) < 2:
-        with _said(key, names, "rounds", _NEWEST):
+        with said(key, names, "rounds", _NEWEST):
             return metric.newest
     chosen = choose_listed(
         "Round", names, key=key, what="rounds", usual=_NEWEST, beside=beside, width=140

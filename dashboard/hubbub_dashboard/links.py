@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import streamlit as st
-from streamlit.runtime.state import get_session_state
 
 METRIC: Final = "metric"
 """In the link, and of a viewer also on pages that show none: the metric's name."""
@@ -119,14 +118,13 @@ def end(choices: Iterable[str]) -> None:
 
 
 def _write(chosen: Mapping[str, str], ended: Iterable[str]) -> None:
-    """Change the link in one step of the browser's way back; and nothing was asked for in vain."""
+    """Change the link; and nothing was asked for in vain any more."""
     st.session_state[_CHOSEN] = True
     for key in [key for key in st.session_state if str(key).startswith(_asked(""))]:
         st.session_state[key] = ""
-    # `del st.query_params[…]` takes a step for each.
-    with get_session_state().query_params() as link:
-        changes = [link.discard_param_no_forward_msg(key) for key in ended]
-    if chosen or any(changes):
+    for key in set(ended) & st.query_params.keys():
+        del st.query_params[key]
+    if chosen:
         st.query_params.update(chosen)
     st.session_state[_LINK] = st.query_params.to_dict()
 

@@ -71,6 +71,24 @@ class Messages:
         ("/?metric=first&among=men", "men", "choices", "respondents"),
         ("/?metric=first&every=9+s", "9 s", "choices", "5 s"),
         ("/plan?asked=twice", "twice", "choices", "once"),
+        (
+            "/compare?metric=first&left=good&right=good",
+            "good",
+            "values to compare “\u2068good\u2069” with",
+            "excellent",
+        ),
+        (
+            "/compare?compare=two+rounds&metric=repeated&round=1&other-round=1",
+            "1",
+            "rounds to compare round 1 with",
+            "0",
+        ),
+        (
+            "/over-time?metric=repeated&drawn=nope",
+            "nope",
+            "values",
+            "those that changed most surely, and the largest",
+        ),
     ],
 )
 def test_what_there_is_not_is_said(

@@ -89,9 +89,10 @@ def choose_values(metrics: Sequence[Metric]) -> Chosen | str:
     if len(metric.values) < 2:
         return "This metric has one value, and so nothing to compare it with."
     with st.container(horizontal=True):
-        left = choose_value("A value", metric.values, key=links.LEFT, beside=links.RIGHT)
+        left = choose_value("A value", metric.values, "values", key=links.LEFT, beside=links.RIGHT)
         others = tuple(label for label in metric.values if label != left)
-        right = choose_value("and another", others, key=links.RIGHT, beside=links.LEFT)
+        what = f"values to compare {text.quoted(left)} with"
+        right = choose_value("and another", others, what, key=links.RIGHT, beside=links.LEFT)
     for label in (left, right):
         if label not in metric.values:
             return f"`{metric.name}` has no value {text.quoted(label)}."
@@ -100,12 +101,10 @@ def choose_values(metrics: Sequence[Metric]) -> Chosen | str:
     return Chosen(round_, round_, ((left, right),))
 
 
-def choose_value(name: str, values: tuple[str, ...], *, key: str, beside: str) -> str:
+def choose_value(name: str, values: tuple[str, ...], what: str, *, key: str, beside: str) -> str:
     if len(values) > _MOST_LISTED:
         return frame.choose_named(name, key=key, usual=values[0], beside=[beside])
-    return frame.choose_listed(
-        name, values, key=key, what="values", usual=values[0], beside=[beside]
-    )
+    return frame.choose_listed(name, values, key=key, what=what, usual=values[0], beside=[beside])
 
 
 def choose_rounds(metrics: Sequence[Metric]) -> Chosen | str:
@@ -122,7 +121,7 @@ def choose_rounds(metrics: Sequence[Metric]) -> Chosen | str:
             "and round",
             list(names),
             key=links.OTHER_ROUND,
-            what="rounds",
+            what=f"rounds to compare round {one.number} with",
             usual=str(published[-1].number),
             beside=[links.ROUND],
             width=140,
@@ -138,7 +137,7 @@ def choose_metrics(metrics: Sequence[Metric]) -> Chosen | str:
     if not others:
         return f"No other metric has the values of `{left.name}`."
     with st.container(horizontal=True):
-        right = frame.choose_other_metric(others)
+        right = frame.choose_other_metric(others, f"metrics to compare `{left.name}` with")
         right_round = RoundOf(right, frame.choose_round(right, key=links.OTHER_METRIC_ROUND))
     return Chosen(left_round, right_round)
 

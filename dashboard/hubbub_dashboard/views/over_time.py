@@ -153,15 +153,17 @@ def choose_values(series: Series) -> tuple[tuple[str, ...], str]:
     """Let the viewer choose which values have a panel; by name, or by part of it."""
     if len(series.values) > _MOST_LISTED:
         return (), frame.find()
-    wanted = st.multiselect(
-        "Values drawn",
-        series.values,
-        # Not "values", nor "rounds" above: the page Plan has numbers of these names.
-        key="drawn",
-        bind="query-params",
-        max_selections=MOST_PANELS,
-        placeholder="those that changed most surely, and the largest",
-    )
+    usual = "those that changed most surely, and the largest"
+    # Not "values", nor "rounds" above: the page Plan has numbers of these names.
+    with frame.said("drawn", series.values, "values", usual):
+        wanted = st.multiselect(
+            "Values drawn",
+            series.values,
+            key="drawn",
+            bind="query-params",
+            max_selections=MOST_PANELS,
+            placeholder=usual,
+        )
     return tuple(wanted), ""
 
 

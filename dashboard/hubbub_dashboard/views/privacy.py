@@ -207,14 +207,16 @@ def hostile(metric: Metric, contract: Contract, paused: bool) -> None:
     options, count = attack.steps(estimates.n), attack.usual(estimates.n)
     # Of a few reports only one may be: there is nothing to choose.
     if len(options) > 1:
-        count = st.select_slider(
-            "Hostile reports",
-            options,
-            value=count,
-            format_func=text.count,
-            key="hostile",
-            bind="query-params",
-        )
+        names = list(map(text.count, options))
+        with frame.said("hostile", names, "numbers to choose from", text.count(count)):
+            count = st.select_slider(
+                "Hostile reports",
+                options,
+                value=count,
+                format_func=text.count,
+                key="hostile",
+                bind="query-params",
+            )
     attacked(estimates, attack.attack(estimates, support, count))
 
 

@@ -1,7 +1,9 @@
 """What a link asks for is shown, or it is said what is not; and nothing runs in circles."""
 
+import re
 import time
 from collections.abc import Iterator
+from urllib.parse import quote_plus
 
 import pytest
 from playwright.sync_api import Page, WebSocket, expect
@@ -171,13 +173,25 @@ def test_that_all_values_are_wanted_is_in_the_link(page: Page) -> None:
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
 
 
+KEYS = {
+    "Metric": "metric",
+    "Round": "round",
+    "A value": "left",
+    "and another": "right",
+    "and round": "other-round",
+    "and metric": "other-metric",
+}
+
+
 def choose(page: Page, box: str, name: str) -> None:
-    """Choose what is not chosen, and wait until the link has followed."""
-    before = page.url
+    """Choose what is not chosen, and wait until the link and the other boxes have followed."""
     page.get_by_role("combobox", name=box, exact=True).click()
     page.get_by_role("option", name=name, exact=True).click()
     expect_chosen(page, {box: name})
-    expect(page).not_to_have_url(before)
+    expect(page).to_have_url(re.compile(f"[?&]{KEYS[box]}={quote_plus(name)}(&|$)"))
+    # A box closes when there is something else to choose from.
+    app = page.get_by_test_id("stApp")
+    expect(app).to_have_attribute("data-test-script-state", "notRunning")
 
 
 def expect_chosen(page: Page, chosen: dict[str, str]) -> None:

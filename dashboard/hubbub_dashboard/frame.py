@@ -90,13 +90,9 @@ def choose_one(
     *,
     key: str,
     named: Callable[[T], str] = str,
-    ends: Iterable[str] = (),
     label_visibility: Literal["visible", "collapsed"] = "visible",
 ) -> T:
-    """Let the viewer choose one of a few options; the link says which.
-
-    `ends`: choices of which another one leaves nothing.
-    """
+    """Let the viewer choose one of a few options; the link says which."""
     with said(key, [named(option) for option in options], "choices", named(usual)):
         chosen: T | None = st.segmented_control(
             label,
@@ -106,12 +102,31 @@ def choose_one(
             label_visibility=label_visibility,
             required=True,
             key=key,
-            on_change=links.end,
-            args=[ends],
+            on_change=links.chosen,
             bind="query-params",
         )
     # A link that ends with `key=` chooses none, required or not.
     return usual if chosen is None else chosen
+
+
+def choose_subject(label: str, names: Sequence[str], *, key: str, ends: Iterable[str]) -> str:
+    """Let the viewer choose one of a few that other choices are about; at first the first.
+
+    `ends`: choices of which another one leaves nothing, and that in one step of the way back.
+    """
+    asked = links.asked(key)
+    chosen = names[0] if asked is None or asked not in names else asked
+    links.show(key, chosen)
+    with said(key, names, "choices", names[0]):
+        st.segmented_control(
+            label,
+            names,
+            required=True,
+            key=links.box(key),
+            on_change=links.choose,
+            args=[key, (), ends],
+        )
+    return chosen
 
 
 def choose_listed(

@@ -106,27 +106,27 @@ def choose(key: str, beside: Iterable[str] = (), ends: Iterable[str] = ()) -> No
 
     `beside`: it names what these show, too, so that they stay. `ends`: nothing is left of these.
     """
-    chosen = st.session_state[box(key)]
+    name = st.session_state[box(key)]
     shown = {each: st.session_state.get(box(each)) for each in beside}
-    stays = {each: name for each, name in shown.items() if name not in (None, chosen)}
-    _write({**stays, key: chosen}, (*ends, *(shown.keys() - stays.keys())))
+    stays = {each: other for each, other in shown.items() if other not in (None, name)}
+    _write({**stays, key: name}, (*ends, *(shown.keys() - stays.keys())))
 
 
-def end(choices: Iterable[str]) -> None:
-    """The viewer has chosen what Streamlit writes: it leaves nothing of these choices."""
-    _write({}, choices)
+def chosen() -> None:
+    """The viewer has chosen what Streamlit writes."""
+    _write({}, ())
 
 
-def _write(chosen: Mapping[str, str], ended: Iterable[str]) -> None:
-    """Change the link; and nothing was asked for in vain any more."""
+def _write(named: Mapping[str, str], ended: Iterable[str]) -> None:
+    """Change the link in one step of the browser's way back; and nothing was asked for in vain."""
     st.session_state[_CHOSEN] = True
     for key in [key for key in st.session_state if str(key).startswith(_asked(""))]:
         st.session_state[key] = ""
-    for key in set(ended) & st.query_params.keys():
-        del st.query_params[key]
-    if chosen:
-        st.query_params.update(chosen)
-    st.session_state[_LINK] = st.query_params.to_dict()
+    # An empty list leaves a key out. To delete it would be a step of the way back for itself.
+    gone: dict[str, list[str]] = {key: [] for key in set(ended) & st.query_params.keys()}
+    if gone or named:
+        st.query_params.update({**gone, **named})
+    st.session_state[_LINK] = {key: name for key, name in st.query_params.to_dict().items() if name}
 
 
 def in_vain(key: str, names: Collection[str]) -> str | None:

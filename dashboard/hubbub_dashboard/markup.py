@@ -112,12 +112,13 @@ def notes(*sentences: str | None) -> str:
 def findings(estimates: Estimates) -> str:
     """What the snapshot says: which values are there, how sure, and what more would take."""
     places = text.decimals(value.std_error for value in estimates.values)
-    more = findings_of.more_reports(estimates, places)
-    return parts.answer(
+    said = (
+        findings_of.few_reports(estimates),
         findings_of.answer(estimates),
         findings_of.sureness(estimates, places),
-        *filter(None, (more, findings_of.few_reports(estimates))),
+        findings_of.more_reports(estimates, places),
     )
+    return parts.answer(*filter(None, said))
 
 
 def open_domain(name: str) -> str:

@@ -344,7 +344,7 @@ def seen_by_aggregator(epsilon: Epsilon, rounds: int) -> str:
     )
     return (
         "What it costs a device: every answer was randomised on its device before it was sent, so "
-        f"no report tells whether it is true. {epsilon_in_words(epsilon)} {several}The aggregator "
-        "can see the network address each report came from, and one device could submit many "
-        "reports."
+        "no report proves its answer, and each is a hint. "
+        f"{epsilon_in_words(epsilon)} {several}The aggregator can see the network address each "
+        "report came from, and one device could submit many reports."
     )

@@ -148,9 +148,7 @@ def test_a_round_of_very_few_reports_is_said_to_be_one() -> None:
     assert findings.few_reports(make_estimates(*values)) is None
     few = [replace(value, influence=0.04) for value in values]
     said = plain(findings.few_reports(make_estimates(*few, n=60)))
-    assert said.startswith(
-        "Very few reports: with so few a share may be off by more than 25 points"
-    )
+    assert said.startswith("Too few reports to say much: a share may be off by more than 25 points")
 
 
 def test_a_value_that_was_searched_for_is_said_to_be_there_or_not() -> None:

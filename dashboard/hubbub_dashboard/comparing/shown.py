@@ -9,7 +9,7 @@ from hubbub_dashboard.reading.answers import Comparison, Difference
 from hubbub_dashboard.reading.derived import derived
 from hubbub_dashboard.shares.selection import MAX_ROWS, Order, matching
 
-NOT_TOLD: Final = "cannot be told from none"
+NOT_TOLD: Final = "may be no difference"
 
 
 class Kind(Enum):

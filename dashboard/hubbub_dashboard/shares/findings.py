@@ -92,12 +92,17 @@ def more_reports(estimates: Estimates, places: int) -> str | None:
             f"{name} would count as present if the round closed now; while it is open a stricter "
             f"rule decides."
         )
-    when = "" if estimates.state is RoundState.CLOSED else ", once it is closed,"
+    closed = estimates.state is RoundState.CLOSED
+    when = "" if closed else ", once it is closed,"
     needed = reports_to_find(value, estimates, value.estimate)
     if needed is not None:
+        so_many = f"a round of about {text.counted(needed, 'report')}"
+        if not closed and needed > estimates.n:
+            more = text.rounded_up(needed - estimates.n, 2)
+            so_many = f"about {text.count(more)} more in this round"
         return (
-            f"How many more: if {name} really has {text.percent(value.estimate, places)}, a round "
-            f"of about {text.counted(needed, 'report')} would{when} show it, in 4 of 5 cases."
+            f"How many more: if {name} really has the {text.percent(value.estimate, places)} that "
+            f"it looks like, {so_many} would{when} show it, in 4 of 5 cases."
         )
     for share in _USUAL_SHARES:
         needed = reports_to_find(value, estimates, share)
@@ -118,9 +123,8 @@ def few_reports(estimates: Estimates) -> str | None:
     if wide <= WIDEST:
         return None
     return (
-        f"Very few reports: with so few a share may be off by more than "
-        f"{text.points(WIDEST / 2, 0)}, whatever it says. The page Over time draws nothing of such "
-        f"a round."
+        f"Too few reports to say much: a share may be off by more than "
+        f"{text.points(WIDEST / 2, 0)}, and the page Over time leaves this round out."
     )
 
 

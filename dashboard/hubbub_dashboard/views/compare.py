@@ -65,15 +65,9 @@ def choose(metrics: Sequence[Metric]) -> Chosen | str:
     listed = [metric for metric in metrics if metric.values]
     if not listed:
         return "No metric here lists its values; in open domains there is nothing to compare."
-    kind = frame.choose_one(
-        "Compare",
-        list(Kind),
-        Kind.VALUES,
-        key="compare",
-        named=lambda kind: kind.value,
-        ends=links.COMPARED,
-    )
-    match kind:
+    kinds = [kind.value for kind in Kind]
+    kind = frame.choose_subject("Compare", kinds, key="compare", ends=links.COMPARED)
+    match Kind(kind):
         case Kind.VALUES:
             return choose_values(listed)
         case Kind.ROUNDS:

@@ -21,7 +21,7 @@ TIMEOUT: Final = 30.0
 _ADDRESS: Final = re.compile(
     r"(\[[^\]\ud800-\udfff]+\]|[^:/\[\]\ud800-\udfff]+):(?P<port>[0-9]{1,5})"
 )
-_LAST_PORT: Final = 65_535
+LAST_PORT: Final = 65_535
 
 # With every refusal the aggregator sends this; what gRPC says by itself is without.
 _REFUSAL: Final = "grpc-status-details-bin"
@@ -135,7 +135,7 @@ def _unreached(address: str, details: str) -> str:
 def check_address(address: str) -> None:
     """Raises BadAddress if that is not where an aggregator could listen."""
     found = _ADDRESS.fullmatch(address)
-    if found is None or not 1 <= int(found["port"]) <= _LAST_PORT:
+    if found is None or not 1 <= int(found["port"]) <= LAST_PORT:
         raise BadAddress(address)
 
 

@@ -14,5 +14,10 @@ def widest(n: int, values: int, influence: float, level: float) -> float:
     By the number of reports alone: if it hung on what they say, the rounds that are drawn over time
     would be those with unusual noise, and their changes no longer as rare as their level promises.
     """
+    return quantile_at_once(values, level) * math.sqrt(n) * influence
+
+
+def quantile_at_once(values: int, level: float) -> float:
+    """Normal quantile of two-sided intervals that cover so many values at once (Šidák 1967)."""
     miss = -math.expm1(math.log(level) / values)
-    return NormalDist().inv_cdf(1 - miss / 2) * math.sqrt(n) * influence
+    return NormalDist().inv_cdf(1 - miss / 2)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hubbub_aggregator.connection import DEFAULT_ADDRESS, check_address, is_loopback
+from hubbub_aggregator.connection import DEFAULT_ADDRESS, LAST_PORT, check_address, is_loopback
 from hubbub_aggregator.mistakes import Mistake
 from hubbub_dashboard.access.host import read_host
 from hubbub_dashboard.access.login_file import CALLBACK, Login, read_login
@@ -129,8 +129,8 @@ def _public(proxy: str | None, login: Login | None, port: int) -> PublicAddress 
 
 
 def _check(settings: Settings) -> None:
-    if not 0 <= settings.port <= 65_535:
-        raise SettingsError(f"--port must be between 0 and 65535, not {settings.port}")
+    if not 0 <= settings.port <= LAST_PORT:
+        raise SettingsError(f"--port must be between 0 and {LAST_PORT}, not {settings.port}")
     check_address(settings.aggregator)
     if settings.keys is None and not is_loopback(settings.aggregator):
         raise SettingsError(

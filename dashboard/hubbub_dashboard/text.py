@@ -70,7 +70,7 @@ def signed(difference: float, places: int) -> str:
 
 def signed_points(difference: float, places: int) -> str:
     """Write a difference of shares as "+1.4 points"."""
-    return _points(signed(difference, places))
+    return in_points(signed(difference, places))
 
 
 def p_value(probability: float) -> str:
@@ -80,10 +80,11 @@ def p_value(probability: float) -> str:
 
 def points(share: float, places: int) -> str:
     """Write a difference of shares as "−1.4 points", hundredths of everybody."""
-    return _points(bare_percent(share, places))
+    return in_points(bare_percent(share, places))
 
 
-def _points(said: str) -> str:
+def in_points(said: str) -> str:
+    """Write a figure, which is one already, with its unit."""
     return f"{said} point{'' if said.lstrip(f'+{_MINUS}') == '1' else 's'}"
 
 
@@ -119,7 +120,7 @@ def influence(values: Sequence[Value]) -> str:
 def points_at_most(share: float) -> str:
     """Write a distance between shares as "0.14 points", to two digits, rounded up."""
     places = two_digits(share)
-    return _points(f"{_up(100 * share, places):,.{places}f}")
+    return in_points(f"{_up(100 * share, places):,.{places}f}")
 
 
 def two_digits(share: float) -> int:
@@ -148,6 +149,13 @@ def quoted(label: str) -> str:
     plain = label.translate(_UNSEEN)
     shown = plain if len(plain) <= _QUOTED else f"{plain[:_QUOTED]}…"
     return f"“\u2068{shown}\u2069”"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Write "a", "a and b", "a, b and c"."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def rank(low: int, high: int) -> str:

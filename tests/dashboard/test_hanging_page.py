@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from hubbub.bundle import Bundle
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, close_round
-from tests.dashboard.pages import DashboardProcess, watched_page
+from tests.dashboard.pages import DashboardProcess
 from tests.processes import ServeProcess
 
 DAY = 86_400
@@ -34,12 +34,10 @@ def serve(tmp_path: Path) -> Iterator[ServeProcess]:
 
 
 @pytest.fixture
-def page(browser: Browser, serve: ServeProcess) -> Iterator[Page]:
-    with (
-        DashboardProcess(serve.private) as dashboard,
-        watched_page(browser, dashboard.url) as page,
-    ):
-        yield page
+def dashboard(serve: ServeProcess) -> Iterator[DashboardProcess]:
+    """A new one for each test, which knows nothing yet."""
+    with DashboardProcess(serve.private) as dashboard:
+        yield dashboard
 
 
 @pytest.mark.parametrize(

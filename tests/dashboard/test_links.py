@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import parse_qsl, quote_plus, urlsplit
 
 import pytest
@@ -12,36 +13,25 @@ from hubbub.bundle import Bundle
 from hubbub_dashboard import text
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer
-from tests.dashboard.pages import DashboardProcess
 from tests.processes import ServeProcess
 
 HOUR = 3_600
+STARTED = int(time.time()) - 3 * HOUR
+METRICS = (
+    make_metric("any-text", open=True),
+    make_metric("first"),
+    make_metric("large", values=[f"value {i}" for i in range(128)], epsilon="4"),
+    make_metric("repeated", starts=STARTED, periodic=(HOUR, 9, HOUR)),
+    make_metric("second"),
+)
 
 
 @pytest.fixture(scope="module")
-def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardProcess]:
-    folder = tmp_path_factory.mktemp("operator")
-    operator, path = Operator.create(folder / "keys"), folder / "metrics.hubbub"
-    started = int(time.time()) - 3 * HOUR
-    path.write_bytes(
-        operator.sign(
-            [
-                make_metric("any-text", open=True),
-                make_metric("first"),
-                make_metric("large", values=[f"value {i}" for i in range(128)], epsilon="4"),
-                make_metric("repeated", starts=started, periodic=(HOUR, 9, HOUR)),
-                make_metric("second"),
-            ]
-        )
-    )
-    bundle = Bundle.load(path, operator_key=operator.key)
-    with (
-        ServeProcess(operator, path, folder / "reports.sqlite3") as serve,
-        DashboardProcess(serve.private) as dashboard,
-    ):
+def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[ServeProcess]:
+    with ServeProcess(operator, bundle_file, bundle_file.with_name("reports.sqlite3")) as serve:
         for name in ("first", "large"):
             answer(serve, bundle, name, [0] * 300)
-        yield dashboard
+        yield serve
 
 
 class Messages:

@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
-from playwright.sync_api import Browser, Page, WebSocket
+from playwright.sync_api import Page, WebSocket
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from hubbub.bundle import Bundle
@@ -18,7 +18,7 @@ from hubbub_dashboard.shares import findings, share_chart
 from hubbub_dashboard.shares.selection import Order, select
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer, read_estimates
-from tests.dashboard.pages import DashboardProcess, watched_page
+from tests.dashboard.pages import DashboardProcess
 from tests.processes import PATIENCE, ServeProcess, until
 
 # What one look at the document finds; all of it at once, or it would be of two snapshots.
@@ -47,12 +47,10 @@ def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[Ser
 
 
 @pytest.fixture
-def page(browser: Browser, serve: ServeProcess) -> Iterator[Page]:
-    with (
-        DashboardProcess(serve.private) as dashboard,
-        watched_page(browser, dashboard.url) as page,
-    ):
-        yield page
+def dashboard(serve: ServeProcess) -> Iterator[DashboardProcess]:
+    """A new one for each test, which knows nothing yet."""
+    with DashboardProcess(serve.private) as dashboard:
+        yield dashboard
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -11,23 +12,17 @@ from hubbub.bundle import Bundle
 from hubbub_dashboard.navigation import ENTRIES
 from tests.bundles import Operator, make_metric
 from tests.dashboard.crowd import answer
-from tests.dashboard.pages import DashboardProcess
 from tests.processes import ServeProcess, until
+
+METRICS = (make_metric("first"), make_metric("second"))
 
 
 @pytest.fixture(scope="module")
-def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardProcess]:
-    folder = tmp_path_factory.mktemp("operator")
-    operator, path = Operator.create(folder / "keys"), folder / "metrics.hubbub"
-    path.write_bytes(operator.sign([make_metric("first"), make_metric("second")]))
-    bundle = Bundle.load(path, operator_key=operator.key)
-    with (
-        ServeProcess(operator, path, folder / "reports.sqlite3") as serve,
-        DashboardProcess(serve.private) as dashboard,
-    ):
+def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[ServeProcess]:
+    with ServeProcess(operator, bundle_file, bundle_file.with_name("reports.sqlite3")) as serve:
         for name in ("first", "second"):
             answer(serve, bundle, name, [0] * 300)
-        yield dashboard
+        yield serve
 
 
 def pages(page: Page) -> Locator:

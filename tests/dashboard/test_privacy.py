@@ -21,7 +21,6 @@ from hubbub_dashboard.privacy import (
     witnesses,
 )
 from hubbub_dashboard.reading.answers import Metric, Round, RoundState
-from hubbub_dashboard.views.privacy import reports_so_far
 from tests.aggregator.test_plan import run
 from tests.bundles import Operator, make_metric
 
@@ -139,7 +138,7 @@ def test_reports_so_far_are_those_of_all_rounds_until_now() -> None:
 
     def so_far(name: str, rounds: tuple[Round, ...]) -> int | None:
         known = promised(name)
-        return reports_so_far(known, Metric(name, "?", known.contract.digest, (), rounds))
+        return known.reports_so_far(Metric(name, "?", known.contract.digest, (), rounds))
 
     assert so_far("week", rounds) == 4
     assert so_far("week", rounds[:1]) is None

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -16,30 +17,26 @@ DAY = 86_400
 NAME = "mood.daily"
 
 
-@pytest.fixture(scope="module")
-def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardProcess]:
-    """Two days: most were well, then many were not, and hardly anybody was ill."""
-    folder = tmp_path_factory.mktemp("questions")
-    operator, path = Operator.create(folder / "keys"), folder / "metrics.hubbub"
-    starts = int(time.time()) - 2 * DAY
-    metric = make_metric(
+METRICS = [
+    make_metric(
         NAME,
         question="How are you today?",
         values=("well", "so so", "ill"),
         epsilon="4",
         periodic=(DAY, 30, 5 * DAY),
-        starts=starts,
+        starts=int(time.time()) - 2 * DAY,
     )
-    path.write_bytes(operator.sign([metric]))
-    bundle = Bundle.load(path, operator_key=operator.key)
-    with (
-        ServeProcess(operator, path, folder / "reports.sqlite3") as serve,
-        DashboardProcess(serve.private) as dashboard,
-    ):
+]
+
+
+@pytest.fixture(scope="module")
+def serve(operator: Operator, bundle_file: Path, bundle: Bundle) -> Iterator[ServeProcess]:
+    """Two days: most were well, then many were not, and hardly anybody was ill."""
+    with ServeProcess(operator, bundle_file, bundle_file.with_name("reports.sqlite3")) as serve:
         for number, crowd in ((0, [0] * 2_000 + [1] * 1_000), (1, [0] * 1_000 + [1] * 2_000)):
             answer(serve, bundle, NAME, [*crowd, *[2] * 10], number=number)
             close_round(serve, NAME, number)
-        yield dashboard
+        yield serve
 
 
 @pytest.fixture

@@ -4,12 +4,11 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from hubbub_aggregator.connection import is_loopback
+from hubbub_aggregator.connection import LAST_PORT, is_loopback
 from hubbub_aggregator.mistakes import Mistake
 from hubbub_dashboard.access.host import read_host
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-_LAST_PORT: Final = 65_535
 _ADDRESS: Final = re.compile(
     r"(?P<scheme>https?)://"
     r"(?P<host>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])"
@@ -75,9 +74,7 @@ def read_public_address(text: str, what: str, *, any_port: bool = False) -> Publ
 
 def _port(digits: str, what: str, *, least: int) -> int:
     # Python would raise on thousands of digits.
-    port = int(digits) if len(digits) <= len(str(_LAST_PORT)) else None
-    if port is None or not least <= port <= _LAST_PORT:
-        raise PublicAddressError(
-            f"{what} must have a port between 1 and {_LAST_PORT}, not {digits}"
-        )
+    port = int(digits) if len(digits) <= len(str(LAST_PORT)) else None
+    if port is None or not least <= port <= LAST_PORT:
+        raise PublicAddressError(f"{what} must have a port between 1 and {LAST_PORT}, not {digits}")
     return port

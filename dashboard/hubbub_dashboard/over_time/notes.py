@@ -6,7 +6,7 @@ from hubbub_dashboard import text
 from hubbub_dashboard.few_reports import WIDEST
 from hubbub_dashboard.over_time import panels
 from hubbub_dashboard.over_time.changes import MAX_CHANGES
-from hubbub_dashboard.over_time.sentences import at_once, listed, moment
+from hubbub_dashboard.over_time.sentences import at_once, moment
 from hubbub_dashboard.over_time.series import LEVEL, Kind, Series
 from hubbub_dashboard.reading.answers import Target
 
@@ -161,4 +161,4 @@ def _rounds(numbers: Sequence[int]) -> str:
         else:
             spans.append([number])
     written = [text.rank(span[0], span[-1]) for span in spans]
-    return f"Round{'s' if len(numbers) > 1 else ''} {listed(written)}"
+    return f"Round{'s' if len(numbers) > 1 else ''} {text.listed(written)}"

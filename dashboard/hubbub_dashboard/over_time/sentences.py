@@ -51,7 +51,7 @@ def _of_closed(series: Series, drawn: Sequence[int]) -> str:
         told.append(f"{text.count(more)} more {'value' if more == 1 else 'values'} changed")
     untold = len(series.values) - len(changes)
     rest = " No other change stands out of the noise." if untold else ""
-    return f"Since round {before}, {listed(told)}.{rest}{_undrawn(series, changes, drawn)}"
+    return f"Since round {before}, {text.listed(told)}.{rest}{_undrawn(series, changes, drawn)}"
 
 
 def _too_few_rounds(series: Series) -> str:
@@ -82,7 +82,7 @@ def _undrawn(series: Series, changes: Iterable[Change], drawn: Sequence[int]) ->
     names = [text.quoted(series.values[value]) for value in hidden[:_TOLD]]
     if len(hidden) > _TOLD:
         names.append(f"{text.count(len(hidden) - _TOLD)} more")
-    return f" Not drawn below: {listed(names)}."
+    return f" Not drawn below: {text.listed(names)}."
 
 
 def limit(series: Series) -> str | None:
@@ -121,9 +121,8 @@ def before_that(series: Series) -> str | None:
     told = [_clause(series, change, _places(step)) for change in changes[:_TOLD]]
     if len(changes) > _TOLD:
         told.append(f"{text.count(len(changes) - _TOLD)} more changed")
-    return (
-        f"Before that, between rounds {step.before.number} and {step.after.number}, {listed(told)}."
-    )
+    between = f"rounds {step.before.number} and {step.after.number}"
+    return f"Before that, between {between}, {text.listed(told)}."
 
 
 def of_last_step(series: Series) -> str | None:
@@ -149,7 +148,7 @@ def of_last_step(series: Series) -> str | None:
 def revisions_in_words(came: Sequence[Revision]) -> str:
     """Write "revision 4", or "revisions 4 and 5"."""
     numbers = [str(revision.number) for revision in came]
-    return f"revision{'s' if len(numbers) > 1 else ''} {listed(numbers)}"
+    return f"revision{'s' if len(numbers) > 1 else ''} {text.listed(numbers)}"
 
 
 def alternative(series: Series, value: int) -> str:
@@ -164,7 +163,7 @@ def alternative(series: Series, value: int) -> str:
         for change in reversed(marked(series))
         if change.value == value
     ]
-    told = f"It {listed(changes)}." if changes else "No change is marked."
+    told = f"It {text.listed(changes)}." if changes else "No change is marked."
     return (
         f"Share of {label} by round, a line with its interval as a band: "
         f"{' to '.join(ends)}. {told}"
@@ -214,10 +213,3 @@ def day(series: Series, point: Point) -> str:
 def moment(seconds: float) -> str:
     """Write a moment as "2026-11-27 20:39 UTC"."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def listed(parts: Sequence[str]) -> str:
-    """Write "a", "a and b", "a, b and c"."""
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"

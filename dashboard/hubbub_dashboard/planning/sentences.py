@@ -51,8 +51,7 @@ def answer(plan: Plan) -> str:
 
 
 def _points(share: float) -> str:
-    figure = percentage(share).removesuffix(" %")
-    return f"{figure} point{'' if figure == '1' else 's'}"
+    return text.in_points(percentage(share).removesuffix(" %"))
 
 
 def who(question: Question, plan: Plan) -> str:

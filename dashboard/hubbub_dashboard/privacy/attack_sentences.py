@@ -98,4 +98,4 @@ def listed(values: Sequence[Value]) -> str:
     more = len(values) - len(names)
     if more:
         names.append(f"{text.count(more)} more")
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return text.listed(names)

@@ -39,6 +39,13 @@ class Promise:
             return self.told.series.parts
         return int(Fraction(self.told.allowed) * CHARGE_UNIT) // self.contract.epsilon.charge
 
+    def reports_so_far(self, metric: Metric) -> int | None:
+        """How many of these a device may have sent until now, if that is neither one nor all."""
+        if self.contract.is_series or not metric.rounds:
+            return None
+        rounds = metric.rounds[-1].number + 1
+        return rounds if 1 < rounds < self.reports else None
+
     @property
     def odds_of_report(self) -> Fraction:
         """By how much one report multiplies the odds of a guess, at most."""

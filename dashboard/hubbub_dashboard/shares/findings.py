@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import Final
 
 from hubbub_dashboard import text
-from hubbub_dashboard.few_reports import WIDEST, widest
+from hubbub_dashboard.few_reports import WIDEST, quantile_at_once, widest
 from hubbub_dashboard.reading.answers import Estimates, RoundState, Value
 from hubbub_dashboard.reading.derived import derived
 from hubbub_dashboard.shares.selection import Selection
@@ -55,7 +54,7 @@ def _named(values: Sequence[Value]) -> str:
     names = [text.quoted(value.label) for value in largest[:named]]
     if named < len(largest):
         names.append(f"{text.count(len(largest) - named)} more")
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return text.listed(names)
 
 
 def _capital(said: str) -> str:
@@ -157,8 +156,7 @@ def reports_to_find(value: Value, estimates: Estimates, share: float) -> int | N
     somebody = nobody + share * (everybody - nobody)
     if not 0 <= nobody < somebody <= 1:
         return None
-    miss = -math.expm1(math.log(estimates.level) / len(estimates.values))
-    z = NormalDist().inv_cdf(1 - miss / 2)
+    z = quantile_at_once(len(estimates.values), estimates.level)
     distance = 2 * (math.asin(math.sqrt(somebody)) - math.asin(math.sqrt(nobody)))
     needed = ((z + POWER) / distance) ** 2
     return text.rounded_up(needed, 2) if needed <= MOST_TIMES * n else None

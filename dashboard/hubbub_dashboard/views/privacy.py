@@ -94,7 +94,7 @@ def promised(known: Promise, metric: Metric, metrics: Sequence[Metric]) -> None:
     """Everything that the contract says."""
     st.html(parts.answer(sentences.cost(known), *sentences.meaning(known)))
     columns = {"After one report": known.odds_of_report}
-    so_far = reports_so_far(known, metric)
+    so_far = known.reports_so_far(metric)
     if so_far is not None:
         columns[f"After {text.count(so_far)}, in all rounds so far"] = known.odds_of_first(so_far)
     if not known.is_single:
@@ -113,14 +113,6 @@ def promised(known: Promise, metric: Metric, metrics: Sequence[Metric]) -> None:
         + privacy_markup.who(rows)
     )
     proof(known)
-
-
-def reports_so_far(known: Promise, metric: Metric) -> int | None:
-    """How many reports a device may have sent until now, if that is neither one nor all."""
-    if known.contract.is_series or not metric.rounds:
-        return None
-    rounds = metric.rounds[-1].number + 1
-    return rounds if 1 < rounds < known.reports else None
 
 
 def over_rounds(known: Promise, metric: Metric, metrics: Sequence[Metric]) -> None:
